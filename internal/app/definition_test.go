@@ -479,3 +479,34 @@ func TestAcceptedBelowALink(t *testing.T) {
 	b.write("sub/workers/two.md", "x")
 	b.looks(b.dir, true)
 }
+
+// B8, B46: a lock that a worker wrote or removed isn't obeyed; one that `lock` wrote is.
+func TestLockIsReviewed(t *testing.T) {
+	b := newBaseline(t, "")
+	b.write("workers/one.md", "---\nname: one\ndescription: d\nallowed-tools: Read\n---\nx\n")
+	b.up(UpOptions{AcceptWatched: AcceptAll}, CodeOK)
+	locked := func() {
+		t.Helper()
+		if r, err := b.a.Lock(t.Context(), LockOptions{Offline: true}); err != nil || !r.Changed {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	locked()
+	b.up(UpOptions{}, CodeOK)
+	text, err := os.ReadFile(filepath.Join(b.dir, "workshop.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.write("workshop.lock", strings.Replace(string(text), "one tool read_file", "one tool shell", 1))
+	b.up(UpOptions{}, CodeRefused)
+	b.says("+  15 |   - one tool shell", "--accept-watched=")
+	if _, err := b.a.Lock(t.Context(), LockOptions{Offline: true}); codeOfError(err) != CodeRefused {
+		t.Errorf("lock took it: %v", err)
+	}
+	b.write("workshop.lock", string(text))
+	b.up(UpOptions{}, CodeOK)
+	if err := os.Remove(filepath.Join(b.dir, "workshop.lock")); err != nil {
+		t.Fatal(err)
+	}
+	b.up(UpOptions{}, CodeRefused)
+}

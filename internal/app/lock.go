@@ -14,6 +14,8 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/engine/docker"
+	"github.com/llmdo/workshop/internal/image"
+	"github.com/llmdo/workshop/internal/image/reference"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lock"
 	"github.com/llmdo/workshop/workshop"
@@ -83,6 +85,17 @@ func (s *Source) newLock(ctx context.Context, before *lock.Lock) (*lock.Lock, *w
 		return nil, nil, err
 	}
 	l := lock.New(w, s.compiledFiles())
+	root := RealPath(s.Root())
+	for name, img := range l.Images {
+		ref, err := reference.Parse(name)
+		if err != nil || img.Digest != "" || !ref.OnMachine() || strings.Contains(name, "$") {
+			continue
+		}
+		if img.Digest, err = image.ContentHash(ctx, ref.In(filepath.ToSlash(root))); err != nil {
+			return nil, nil, Fail(CodeInvalid, "image %s can't be locked: %w", name, err)
+		}
+		l.Images[name] = img
+	}
 	for i := range w.Workers {
 		b := w.Workers[i].Container.Build
 		if b == nil || !l.MustHash(b) {
@@ -90,7 +103,7 @@ func (s *Source) newLock(ctx context.Context, before *lock.Lock) (*lock.Lock, *w
 		}
 		dir := filepath.FromSlash(b.Context.V)
 		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(RealPath(s.Root()), dir)
+			dir = filepath.Join(root, dir)
 		}
 		hash, err := docker.ContentHash(ctx, dir, cmp.Or(b.Dockerfile.V, "Dockerfile"))
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/image"
@@ -115,7 +117,19 @@ func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
 		return r, nil
 	}
 	r.Changed = true
-	return r, atomicfile.Write(s.lockFile(), text, 0o644)
+	return r, env.writeLock(ctx, s, text)
+}
+
+// writeLock writes the lock for whom the workshop file belongs to.
+func (env *Env) writeLock(ctx context.Context, s *Source, text []byte) error {
+	info, err := os.Stat(s.Path)
+	if err != nil {
+		return err
+	}
+	write := atomicfile.File{
+		Name: s.lockFile(), Data: text, Mode: 0o644, Prepare: func(f *os.File) error { return keepOwner(f, info) },
+	}.Write
+	return env.replaceWatched(ctx, s, filepath.Base(s.lockFile()), s.lockText, text, write)
 }
 
 // resolveImage asks the registry, and where that has no answer the engine: an image that

@@ -49,7 +49,7 @@ func (env *Env) replaceFile(ctx context.Context, s *Source, before, after []byte
 		}
 		return os.Rename(f.Name(), file)
 	}
-	if err := env.replaceWatched(ctx, s, before, after, replace); err != nil {
+	if err := env.replaceWatched(ctx, s, s.Base(), before, after, replace); err != nil {
 		return err
 	}
 	// A worker that may write there could put another file in the place of the new one.
@@ -94,8 +94,9 @@ func writeInPlace(file string, is os.FileInfo, text []byte) error {
 	return errors.Join(f.Truncate(int64(len(text))), f.Sync())
 }
 
-// replaceWatched replaces the workshop file, which may be a watched one (B8).
-func (env *Env) replaceWatched(ctx context.Context, s *Source, before, after []byte, replace func() error) error {
+// replaceWatched replaces a file of the project's directory, such as the workshop's,
+// which may be a watched one (B8).
+func (env *Env) replaceWatched(ctx context.Context, s *Source, name string, before, after []byte, replace func() error) error {
 	project, err := env.projectName(s.Workshop.Name.V, RealPath(s.Root()))
 	if err != nil {
 		return err
@@ -104,7 +105,7 @@ func (env *Env) replaceWatched(ctx context.Context, s *Source, before, after []b
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(RealPath(s.Root()), s.Base())
+	file := filepath.Join(RealPath(s.Root()), name)
 	others, unlock := env.recordsOf(ctx, project, []string{file})
 	defer unlock()
 	return facts.Rewrite(r, others, file, before, after, replace)

@@ -31,6 +31,7 @@ var promises = []Promise{
 	{"B43", Decisions, "nothing of a workshop runs on the host"},
 	{"B44", Decisions, "keys and calls of models stay on the host"},
 	{"B45", Decisions, "host values enter only where the file shows it"},
+	{"B46", Decisions, "what runs is what workshop.lock says, with --frozen in every way, without it in its images"},
 	{"B60", Input, "no input crashes, hangs or uses memory without bound"},
 }
 
@@ -70,5 +71,6 @@ var rows = []row{
 	{"B43", "tools run in workers", "tools run in workers", "only tools that a caller invokes; MCP servers are refused"},
 	{"B44", "not passed on", "not passed on", "not passed on; but tools run as you, and read what you can"},
 	{"B45", "secrets and ${…} of the file", "secrets and ${…} of the file; no other variable", "secrets and ${…} of the file; no other variable"},
+	{"B46", "compared before the start; images by digest", "compared before the start; images by digest", "compared before the start"},
 	{"B60", "bounded and fuzzed parsers", "bounded and fuzzed parsers", "bounded and fuzzed parsers"},
 }

@@ -84,6 +84,8 @@ var explanations = map[string]Explanation{
 		"`env` in a worker shows no key of yours that the file doesn't name.", nil},
 	"B45": {"Values of your environment enter a worker only where the file shows it, by `secrets:` or `${NAME}`; the name for commits by `git_author: host`.",
 		"GITHUB_TOKEN is not in a worker, unless workshop.yaml names it.", nil},
+	"B46": {"With a workshop.lock images run by the digests that it has, and with `--frozen`, the default in continuous integration, nothing starts that differs from it in a file, an image, a build or a grant.",
+		"A tag that was moved to another image changes nothing until somebody runs `workshop lock --upgrade`, which the lock's diff shows.", nil},
 	"B60": {"No file, message or packet makes our programs crash, hang or use memory without bound, and a worker can't stop the guard. It can use up what the kernel counts per user: until it ends, commands of yours may fail.",
 		"A workshop.yaml of nested aliases is refused with too-large.", nil},
 }

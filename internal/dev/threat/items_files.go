@@ -140,4 +140,14 @@ var fileItems = []Item{
 		Status: Closed, Answer: "Tokens and URLs are taken out before values, the longest value first, and a log begins with a whole line",
 		Promises: []string{"B11"}, Tests: []string{"internal/doctor TestRedactorOfOverlaps", "internal/app TestBundleOfALongLog", "internal/app TestBundleOfPlantedBeginnings", "internal/app TestBundleIsRedacted"},
 	},
+	{
+		ID: "F28", Attack: "A tag that is moved to another image after it was reviewed, or an image of that tag that a build or another user put on the engine",
+		Status: Closed, Answer: "With a [lock](sharing.md#the-lock) an image runs by its digest; the engine's own image of the tag is refused, and stays",
+		Promises: []string{"B46"}, Tests: []string{"internal/lock TestPin", "internal/engine TestLockedImage", "e2e TestB46_WhatRunsIsLocked"},
+	},
+	{
+		ID: "F29", Attack: "A lock with another hash or grant, cut off, with conflict markers, keys given twice, aliases or hidden text; a lock that a worker rewrites; WORKSHOP_FROZEN=false in the environment",
+		Status: Closed, Answer: "It is an error with a line, never an empty lock. It is one of the workshop's own files, which `up` reads once and asks about where a worker may have written them (B8). Only a flag turns --frozen off",
+		Promises: []string{"B8", "B46", "B60"}, Tests: []string{"internal/lock TestBad", "internal/lock TestCompare", "internal/lock FuzzParse", "internal/app TestLockIsReviewed", "internal/cli TestScripts"},
+	},
 }
