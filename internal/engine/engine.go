@@ -74,6 +74,10 @@ type Engine interface {
 	// a restarted one runs. It returns at once if the service has ended. Without a
 	// container the error is a [NotRunningError]. dir is [ExecOptions].Directory.
 	Wait(ctx context.Context, project, service, dir string) (int, error)
+	// Witness returns what the engine and the machine know of a running container of the
+	// project; the caller closes it. Without one the error is a [NotRunningError]. dir is
+	// [ExecOptions].Directory.
+	Witness(ctx context.Context, project, service, dir string) (Witness, error)
 	// Leftovers returns what no container uses, of all users that share the engine.
 	Leftovers(ctx context.Context) ([]Leftover, error)
 	// RemoveLeftover removes it. If something uses it now, the error is a

@@ -151,14 +151,15 @@ func address(a args) (string, string) {
 func rules(a args) (string, string) {
 	nfgen := func(family, subsystem byte) []byte { return []byte{family, unix.NFNETLINK_V0, 0, subsystem} }
 	typ, flags, family := uint16(unix.NFT_MSG_NEWTABLE), uint16(unix.NLM_F_CREATE), byte(unix.NFPROTO_INET)
-	var attributes func(*netlink.AttributeEncoder)
-	if a.pos[0] == "flush" {
-		typ, flags, family = unix.NFT_MSG_DELTABLE, 0, unix.NFPROTO_UNSPEC // every table
-	} else {
-		attributes = func(e *netlink.AttributeEncoder) { e.String(unix.NFTA_TABLE_NAME, "probe") }
+	table := func(e *netlink.AttributeEncoder) { e.String(unix.NFTA_TABLE_NAME, "probe") }
+	switch a.pos[0] {
+	case "flush":
+		typ, flags, family, table = unix.NFT_MSG_DELTABLE, 0, unix.NFPROTO_UNSPEC, nil // every table
+	case "del": // has no effect where there is none
+		typ, flags = unix.NFT_MSG_DELTABLE, 0
 	}
 	return ask(unix.NETLINK_NETFILTER,
 		message(unix.NFNL_MSG_BATCH_BEGIN, 0, nfgen(unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES), nil),
-		message(unix.NFNL_SUBSYS_NFTABLES<<8|typ, flags|unix.NLM_F_ACK, nfgen(family, 0), attributes),
+		message(unix.NFNL_SUBSYS_NFTABLES<<8|typ, flags|unix.NLM_F_ACK, nfgen(family, 0), table),
 		message(unix.NFNL_MSG_BATCH_END, 0, nfgen(unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES), nil))
 }

@@ -29,7 +29,7 @@ func probes() []probe {
 		{"route", "add|del PREFIX|default [dev=IF] [via=IP]", "ok, or why not", 2, route},
 		{"link", "add|del|down|up NAME", "ok, or why not", 2, link},
 		{"address", "add|del ADDR/LEN [dev=IF]", "ok, or why not", 2, address},
-		{"rules", "flush|add", "ok, or why not (nf_tables by netlink)", 1, rules},
+		{"rules", "flush|add|del", "ok, or why not (nf_tables by netlink; add and del of a table of its own)", 1, rules},
 		{"xtables", "", "ok, or why not (the socket that legacy iptables uses)", 0, xtables},
 		// files
 		{"read", "PATH [bytes=N]", "ok (detail: what it holds), or why not", 1, read},
@@ -47,6 +47,7 @@ func probes() []probe {
 		// processes
 		{"status", "FIELD [PID]", "that field of /proc/PID/status", 1, status},
 		{"env", "NAME", "its value, or unset", 1, env},
+		{"environ", "", "the names of all variables, sorted", 0, environ},
 		{"uid", "", "uid:gid and supplementary groups", 0, uid},
 		{"exec", "PATH [ARG...]", "exit N, killed, or why not", 1, execute},
 		{"syscall", "NAME", "ok, or why not", 1, systemCall},

@@ -36,6 +36,16 @@ func env(a args) (string, string) {
 	return "unset", ""
 }
 
+func environ(args) (string, string) {
+	var names []string
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ","), ""
+}
+
 func uid(args) (string, string) {
 	groups, err := os.Getgroups()
 	if err != nil {

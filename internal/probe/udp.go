@@ -4,7 +4,6 @@ package probe
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 )
 
 func udp(a args) (string, string) {
-	c, err := net.DialTimeout("udp", a.pos[0], a.limit)
+	c, err := a.dialer().Dial("udp", a.pos[0])
 	if err != nil {
 		return seenOf(err)
 	}

@@ -25,3 +25,17 @@ func (*Parent) Require() error {
 
 // MemoryUsage returns false: control groups are Linux's.
 func MemoryUsage(string) (int64, bool) { return 0, false }
+
+// Enforced are the limits on a process.
+type Enforced struct {
+	Memory, Swap int64
+	CPUs         float64
+	PIDs         int64
+	Member       bool
+}
+
+// EnforcedOn returns *Unavailable.
+func EnforcedOn(int) (Enforced, error) {
+	_, err := Find()
+	return Enforced{}, err
+}

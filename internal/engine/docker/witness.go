@@ -1,0 +1,95 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// Witness inspects the container. Its PID is one of this machine only if the engine is
+// on it; who reads /proc compares.
+func (e *Engine) Witness(ctx context.Context, project, service, dir string) (engine.Witness, error) {
+	c, err := e.one(ctx, project, service)
+	if err != nil {
+		return engine.Witness{}, err
+	}
+	if dir != "" && c.Directory != "" && c.Directory != dir {
+		return engine.Witness{}, engine.NewForeignError(project, dir, c.Directory)
+	}
+	if c.State != "running" {
+		return engine.Witness{}, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State}
+	}
+	i, err := e.inspect(ctx, c.ID, c.Name)
+	if err != nil {
+		return engine.Witness{}, e.explain(err)
+	}
+	return witnessOf(&i, e.endpoint.socket() != "")
+}
+
+// witnessOf reads an inspection; local: the engine is reached by a unix socket.
+func witnessOf(i *container.InspectResponse, local bool) (engine.Witness, error) {
+	h := i.HostConfig
+	w := engine.Witness{Env: slices.Clone(i.Config.Env), Restart: string(h.RestartPolicy.Name)}
+	if w.Restart == "" {
+		w.Restart = "no"
+	}
+	if local {
+		w.PID = i.State.Pid
+	}
+	w.LogBounded = h.LogConfig.Config["max-size"] != "" && h.LogConfig.Config["max-file"] != ""
+	for _, bindings := range h.PortBindings {
+		for _, b := range bindings {
+			w.Published = append(w.Published, net.JoinHostPort(b.HostIP, b.HostPort))
+		}
+	}
+	slices.Sort(w.Published)
+	w.Settings = settingsOf(i)
+	text, err := json.Marshal(i)
+	w.Text = string(text)
+	return w, err
+}
+
+func settingsOf(i *container.InspectResponse) *engine.Settings {
+	h := i.HostConfig
+	s := &engine.Settings{
+		Privileged: h.Privileged, CapAdd: h.CapAdd, CapDrop: h.CapDrop, ReadOnly: h.ReadonlyRootfs, User: i.Config.User,
+		Memory: h.Memory, Swap: h.MemorySwap, CPUs: float64(h.NanoCPUs) / 1e9, Runtime: h.Runtime,
+		Main: append([]string{i.Path}, i.Args...), Mounts: map[string]string{},
+		Namespaces: map[string]string{
+			"pid": string(h.PidMode), "ipc": string(h.IpcMode), "uts": string(h.UTSMode), "cgroup": string(h.CgroupnsMode),
+			"net": string(h.NetworkMode), "user": string(h.UsernsMode),
+		},
+	}
+	if h.CPUQuota > 0 && h.CPUPeriod > 0 && s.CPUs == 0 {
+		s.CPUs = float64(h.CPUQuota) / float64(h.CPUPeriod)
+	}
+	if h.PidsLimit != nil {
+		s.PIDs = *h.PidsLimit
+	}
+	for _, o := range h.SecurityOpt {
+		if profile, ok := strings.CutPrefix(o, "seccomp="); ok && len(profile) > 40 {
+			o = fmt.Sprintf("seccomp=(%d bytes)", len(profile))
+		}
+		s.Security = append(s.Security, o)
+	}
+	for _, d := range h.Devices {
+		s.Devices = append(s.Devices, d.PathOnHost)
+	}
+	for _, d := range h.DeviceRequests {
+		s.Devices = append(s.Devices, "request to "+d.Driver)
+	}
+	s.Devices = append(s.Devices, h.DeviceCgroupRules...)
+	for _, m := range i.Mounts {
+		if m.Type == "bind" {
+			s.Mounts[m.Destination] = m.Source
+		}
+	}
+	return s
+}

@@ -1,0 +1,55 @@
+package engine
+
+import "io"
+
+// Witness is what the machine and the engine know of a running container by
+// themselves, whatever a process in it says.
+type Witness struct {
+	// PID is the main process, in the caller's PID namespace; 0: this machine doesn't
+	// show it, as where the engine is elsewhere.
+	PID int
+	// Hold keeps the PID from being reused, until it is closed; nil: nothing does.
+	Hold io.Closer
+	// Env has KEY=VALUE of the container's configuration.
+	Env []string
+	// Published are the host's addresses at which its ports are published.
+	Published []string // "127.0.0.1:8080"
+	// Restart is the restart policy: "no", "unless-stopped".
+	Restart string
+	// LogBounded: what the container prints is kept up to a size.
+	LogBounded bool
+	// NoSetuid: the engine makes every mount of its containers nosuid and nodev.
+	NoSetuid bool
+	// Text is all that the engine says of the container, for searching.
+	Text string
+	// Settings are those of an engine that others configure too; nil: the kernel
+	// shows all there is.
+	Settings *Settings
+}
+
+// Settings are the isolation settings of a container as the engine reports them.
+type Settings struct {
+	Privileged      bool
+	CapAdd, CapDrop []string
+	Security        []string // options, the seccomp profile shortened to its length
+	ReadOnly        bool     // the root file system
+	User            string
+	Memory, Swap    int64 // bytes; Swap is memory and swap together, as Docker has it
+	CPUs            float64
+	PIDs            int64
+	// Namespaces by kind: "private", "host", "container:ID", "none".
+	Namespaces map[string]string
+	Devices    []string
+	Runtime    string
+	// Main is the main process with its arguments.
+	Main []string
+	// Mounts are the host's paths that are mounted, by target.
+	Mounts map[string]string
+}
+
+// Close releases the PID.
+func (w *Witness) Close() {
+	if w.Hold != nil {
+		w.Hold.Close()
+	}
+}

@@ -1,0 +1,98 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Enforced are the limits that the kernel enforces on a process by its own groups,
+// whoever set them. Zero: there is none.
+type Enforced struct {
+	Memory int64 // bytes
+	// Swap is what may be used beyond memory, in bytes; -1: no limit. It is 0 where
+	// the machine has no swap.
+	Swap int64
+	CPUs float64
+	PIDs int64
+	// Member: each group that was read lists the process.
+	Member bool
+}
+
+// EnforcedOn reads the limits of the groups of a process, of version 1 or 2. It must be
+// called where the control groups of the machine are visible.
+func EnforcedOn(pid int) (e Enforced, err error) {
+	mountinfo, _, swaps, err := readProc()
+	if err != nil {
+		return e, err
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return e, err
+	}
+	own2, own1 := parseSelf(string(b))
+	mounts := parseMounts(mountinfo)
+	e.Swap, e.Member = -1, true
+	for _, c := range wanted {
+		m, isV1 := hierarchy(mounts, c)
+		own := own2
+		if isV1 {
+			own = own1[c]
+		}
+		dir, ok := m.dirOf(own)
+		if m.point == "" || own == "" || !ok {
+			return e, fmt.Errorf("the group of %s of process %d is not visible here", c, pid)
+		}
+		e.read(dir, c, isV1)
+		e.Member = e.Member && slices.Contains(strings.Fields(read(filepath.Join(dir, "cgroup.procs"))), strconv.Itoa(pid))
+	}
+	if !hasSwap(swaps) {
+		e.Swap = 0
+	}
+	return e, nil
+}
+
+// read takes the limits of one controller.
+func (e *Enforced) read(dir, controller string, isV1 bool) {
+	number := func(name string) int64 {
+		n, err := strconv.ParseInt(strings.TrimSpace(read(filepath.Join(dir, name))), 10, 64)
+		if err != nil || n < 0 || n >= noLimit { // "max"
+			return 0
+		}
+		return n
+	}
+	switch {
+	case controller == PIDs:
+		e.PIDs = number("pids.max")
+	case controller == Memory && isV1:
+		e.Memory = number("memory.limit_in_bytes")
+		if both := number("memory.memsw.limit_in_bytes"); both > 0 && e.Memory > 0 {
+			e.Swap = both - e.Memory
+		}
+	case controller == Memory:
+		e.Memory = number("memory.max")
+		if n, err := strconv.ParseInt(strings.TrimSpace(read(filepath.Join(dir, "memory.swap.max"))), 10, 64); err == nil {
+			e.Swap = n
+		}
+	case isV1:
+		if quota, period := number("cpu.cfs_quota_us"), number("cpu.cfs_period_us"); quota > 0 && period > 0 {
+			e.CPUs = float64(quota) / float64(period)
+		}
+	default:
+		f := strings.Fields(read(filepath.Join(dir, "cpu.max")))
+		if len(f) == 2 && f[0] != "max" {
+			quota, _ := strconv.ParseFloat(f[0], 64)
+			period, _ := strconv.ParseFloat(f[1], 64)
+			if period > 0 {
+				e.CPUs = quota / period
+			}
+		}
+	}
+}
+
+// noLimit is where the numbers begin by which version 1 says that there is no limit:
+// the largest multiple of a page that fits.
+const noLimit = int64(1) << 60

@@ -1,0 +1,260 @@
+// Package outside reads what the kernel shows of a container's processes on this
+// machine, without entering it. Files of /proc are the kernel's, but names and arguments
+// in them are the processes' own.
+package outside
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/llmdo/workshop/internal/lib/cgroup"
+	"github.com/llmdo/workshop/internal/verify"
+)
+
+// maxFile bounds what is read of a file, maxBelow how many processes are looked at.
+const (
+	maxFile  = 1 << 20
+	maxBelow = 256
+)
+
+// fields of /proc/PID/status that are kept.
+var fields = []string{
+	"Name", "Pid", "PPid", "Uid", "Gid", "Groups", "NSpid", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp",
+}
+
+// namespaces are compared with our own.
+var namespaces = []string{"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"}
+
+// Look reads what the kernel shows of a process. It is an error if there is none of this
+// PID, or it isn't PID 1 of a namespace below ours: an engine elsewhere counts
+// differently.
+func Look(pid int) (*verify.Process, error) {
+	dir, err := open(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	p := &verify.Process{Unread: map[string]string{}, Namespaces: map[string]string{}, Here: map[string]string{}, Limits: map[string]string{}}
+	if p.Status, err = status(dir); err != nil {
+		return nil, fmt.Errorf("process %d: %w", pid, err)
+	}
+	if ns := strings.Fields(p.Status["NSpid"]); len(ns) < 2 || ns[len(ns)-1] != "1" {
+		return nil, fmt.Errorf("process %d of this machine is another one: the engine is in a namespace or machine of its own", pid)
+	}
+	p.Args = strings.Split(strings.TrimRight(read(dir, "cmdline"), "\x00"), "\x00")
+	p.Status["tty"] = terminal(read(dir, "stat"))
+	p.Below = below(pid)
+	limits(p, read(dir, "limits"))
+	if g, err := cgroup.EnforcedOn(pid); err != nil {
+		p.Unread["groups"] = err.Error()
+	} else {
+		p.Groups = &g
+	}
+	if text, err := readAll(dir, "mountinfo"); err != nil {
+		p.Unread["mounts"] = err.Error()
+	} else {
+		p.Mounts = Mounts(text)
+	}
+	if text, err := readAll(dir, "net/dev"); err != nil {
+		p.Unread["interfaces"] = err.Error()
+	} else {
+		p.Interfaces = interfaces(text)
+	}
+	spaces(p, dir)
+	devices(p, pid)
+	p.Owner = -1
+	if info, err := dir.Lstat("fd"); err == nil {
+		p.Owner = int(info.Sys().(*syscall.Stat_t).Uid)
+	}
+	return p, nil
+}
+
+// open opens the directory of a process: what is read by it is of that one, whoever has
+// the PID later.
+func open(pid int) (*os.Root, error) {
+	dir, err := os.OpenRoot("/proc/" + strconv.Itoa(pid))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("/proc has no process %d: the engine is elsewhere, or /proc hides processes (hidepid)", pid)
+	}
+	return dir, err
+}
+
+func readAll(dir *os.Root, name string) (string, error) {
+	f, err := dir.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile))
+	return string(b), err
+}
+
+func read(dir *os.Root, name string) string {
+	text, _ := readAll(dir, name)
+	return text
+}
+
+func status(dir *os.Root) (map[string]string, error) {
+	text, err := readAll(dir, "status")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(text) {
+		// A name may have newlines only as \n (proc_pid_status(5)).
+		if k, v, ok := strings.Cut(line, ":"); ok && slices.Contains(fields, k) && out[k] == "" {
+			out[k] = strings.Join(strings.Fields(v), " ")
+		}
+	}
+	return out, nil
+}
+
+// terminal is tty_nr of /proc/PID/stat, the fifth field after the name.
+func terminal(stat string) string {
+	f := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])
+	if len(f) < 5 {
+		return ""
+	}
+	return f[4]
+}
+
+// below are the statuses of the processes that a process has started, as far as the
+// kernel lists children.
+func below(pid int) (all []map[string]string) {
+	queue := []int{pid}
+	for len(queue) > 0 && len(all) < maxBelow {
+		now := queue[0]
+		queue = queue[1:]
+		dir, err := open(now)
+		if err != nil {
+			continue
+		}
+		if now != pid {
+			if s, err := status(dir); err == nil && s["CapEff"] != "" {
+				all = append(all, s)
+			}
+		}
+		threads, _ := fs.ReadDir(dir.FS(), "task")
+		for _, t := range threads[:min(len(threads), maxBelow)] {
+			for child := range strings.FieldsSeq(read(dir, "task/"+t.Name()+"/children")) {
+				if n, err := strconv.Atoi(child); err == nil {
+					queue = append(queue, n)
+				}
+			}
+		}
+		dir.Close()
+	}
+	return all
+}
+
+// limits reads the soft limits: columns have fixed widths.
+func limits(p *verify.Process, text string) {
+	for line := range strings.Lines(text) {
+		if len(line) > 26 {
+			if f := strings.Fields(line[26:]); len(f) > 0 {
+				p.Limits[strings.TrimSpace(line[:26])] = f[0]
+			}
+		}
+	}
+	if len(p.Limits) == 0 {
+		p.Unread["limits"] = "its limits can't be read"
+	}
+}
+
+// Mounts reads a mountinfo (proc_pid_mountinfo(5)).
+func Mounts(text string) (out []verify.MountPoint) {
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#")
+	for line := range strings.Lines(text) {
+		left, right, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
+		l, r := strings.Split(left, " "), strings.Split(right, " ")
+		if !ok || len(l) < 6 || len(r) < 3 {
+			continue
+		}
+		m := verify.MountPoint{
+			Root: unescape.Replace(l[3]), Target: unescape.Replace(l[4]), Options: strings.Split(l[5], ","),
+			Type: r[0], Source: unescape.Replace(r[1]), Super: strings.Split(r[2], ","),
+		}
+		for _, tag := range l[6:] {
+			m.Peers = m.Peers || strings.HasPrefix(tag, "shared:") || strings.HasPrefix(tag, "master:")
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// interfaces reads /proc/net/dev: two lines of headings, then a line for each.
+func interfaces(text string) (names []string) {
+	for line := range strings.Lines(text) {
+		if name, _, ok := strings.Cut(line, ":"); ok && !strings.Contains(name, "|") {
+			names = append(names, strings.TrimSpace(name))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func spaces(p *verify.Process, dir *os.Root) {
+	for _, kind := range namespaces {
+		is, err := dir.Readlink("ns/" + kind)
+		if err != nil {
+			p.Unread["namespaces"] = "its namespaces can't be read: " + plain(err)
+			continue
+		}
+		p.Namespaces[kind] = is
+		p.Here[kind], _ = os.Readlink("/proc/self/ns/" + kind)
+	}
+}
+
+// devices lists the device nodes in /dev of a process. A node may be bound over a file,
+// so an entry's own type tells nothing.
+func devices(p *verify.Process, pid int) {
+	path := fmt.Sprintf("/proc/%d/root/dev", pid)
+	all, err := os.ReadDir(path)
+	if err != nil {
+		p.Unread["devices"] = "its /dev can't be read: " + plain(err)
+		return
+	}
+	for _, e := range all[:min(len(all), 1000)] {
+		if info, err := os.Lstat(path + "/" + e.Name()); err == nil && info.Mode()&os.ModeDevice != 0 {
+			p.Devices = append(p.Devices, e.Name())
+		}
+	}
+}
+
+func plain(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
+
+// Listening are the addresses at which something listens in a process's network
+// namespace; "self" is our own.
+func Listening(process string) (out []string, err error) {
+	for _, file := range []string{"tcp", "tcp6"} {
+		b, err := os.ReadFile("/proc/" + process + "/net/" + file)
+		if errors.Is(err, fs.ErrNotExist) && file == "tcp6" {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(b)) {
+			f := strings.Fields(line)
+			if len(f) < 4 || f[3] != "0A" { // TCP_LISTEN
+				continue
+			}
+			if at, ok := address(f[1]); ok {
+				out = append(out, at)
+			}
+		}
+	}
+	return out, nil
+}

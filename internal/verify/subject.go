@@ -1,0 +1,141 @@
+package verify
+
+import (
+	"net/netip"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/lib/cgroup"
+)
+
+// Worker is a worker as the file grants it, with what is seen of it.
+type Worker struct {
+	Name string
+	Mode firewall.Mode
+	// Memory, CPUs and PIDs are its limits; NotHeld the promises that a user waived.
+	Memory  int64
+	CPUs    float64
+	PIDs    int64
+	NotHeld []string
+	// Mounts of the file; Writable are further targets that may be written, such as caches.
+	Mounts   []Mount
+	Writable []string
+	// Protected are the directories in rw mounts that are read-only (B8).
+	Protected []string
+	Secrets   []string
+	// Env are the names of the variables that the file and the program give it, Caller is
+	// the environment of who verifies.
+	Env    map[string]bool
+	Caller []string
+	// Published are the addresses at which the file publishes its ports.
+	Published []string
+	// Changed: the file isn't that of the last `up`.
+	Changed bool
+
+	Net *Net // nil: mode none
+
+	Seen    Seen
+	Unseen  string // why there is nothing in Seen
+	Outside *Outside
+}
+
+// Mount is a mount of the file.
+type Mount struct {
+	Target    string
+	ReadWrite bool
+	// Copy: it is a read-only copy. Excluded and Kept are files of the source, relative
+	// to it, that the copy lacks and has; empty: none was found.
+	Copy           bool
+	Excluded, Kept string
+}
+
+// Net is a worker's network, and what was tried in it.
+type Net struct {
+	Room    string
+	Tries   Tries
+	Closed  string // why the room is closed, or has no guard
+	Learns  bool
+	Stale   bool // the guard has another policy than the file
+	Denials []Denial
+	// Explained are what the guard would do, by the address.
+	Explained map[string]Answer
+	// Refused is the kernel's count before and after.
+	RefusedBefore, RefusedAfter uint64
+	// Canary is a listener of this machine.
+	Canary Canary
+	// NoEvents is why the guard's events are not known.
+	NoEvents string
+}
+
+// Canary is a listener of the program that verifies, at an address of this machine.
+type Canary struct {
+	Address string // host:port; empty: there is none
+	Why     string // why there is none
+	Control bool   // its own connection arrived
+	Others  int    // connections that weren't its own
+}
+
+// Denial is a denial as the guard counted it.
+type Denial struct {
+	Kind, Name, Address, Reason string
+	Port                        uint16
+}
+
+// Answer is what the guard would do with a connection to an address.
+type Answer struct {
+	Allowed bool
+	Dialled bool // the address would be dialled
+	Reason  string
+}
+
+// Tries are the destinations of denied tries, chosen so that the policy has no line for
+// them.
+type Tries struct {
+	From netip.AddrPort
+	// Special never exists (.invalid), Name is an ordinary one; empty: the policy allows all.
+	Special, Name string
+	// Address is one of documentation. Port is one that no line names, Named one that a
+	// line names for others; 0: there is none.
+	Address     netip.Addr
+	Port, Named uint16
+	Private     netip.Addr // a private one; invalid: a line opens it
+	// Live are allowed destinations that are dialled, host:port.
+	Live []string
+}
+
+// Outside is what is seen of a container from outside.
+type Outside struct {
+	// Why there is nothing; empty: there is something.
+	Why string
+	// Process is the main process by the kernel; nil: it isn't shown here (see Hidden).
+	Process *Process
+	Hidden  string
+	engine.Witness
+}
+
+// Process is what the kernel shows of a container's main process. Parts that this
+// program may not read are in Unread with the reason.
+type Process struct {
+	Status map[string]string // fields of /proc/PID/status
+	Args   []string
+	// Below are the fields of processes that it started, at most a few hundred.
+	Below []map[string]string
+	// Limits are the soft limits of /proc/PID/limits by name.
+	Limits     map[string]string
+	Groups     *cgroup.Enforced
+	Mounts     []MountPoint
+	Interfaces []string
+	Listening  []string
+	// Namespaces and Here are the identities of its namespaces and of ours.
+	Namespaces, Here map[string]string
+	Devices          []string
+	Owner            int // who may look into the process; 0: root alone
+	Unread           map[string]string
+}
+
+// MountPoint is one line of /proc/PID/mountinfo.
+type MountPoint struct {
+	Target, Type, Root, Source string
+	Options, Super             []string
+	Peers                      bool // it hands mounts on, or gets them
+}
