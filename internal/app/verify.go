@@ -164,6 +164,9 @@ func (v *verification) worker(w *workshop.Worker, ready *Project, started time.T
 	}
 	if ready != nil {
 		x.Protected = heldTargets(ready, w)
+		if f := ready.Compiled.Facts; f != nil {
+			x.Refusal = f.Refusal
+		}
 		for _, s := range ready.Compiled.Project.Services[w.Name].Volumes {
 			// A repository of a linked worktree is at its own path.
 			if !s.ReadOnly && workshop.MountAt(c.Mounts, s.Target) == nil && slices.ContainsFunc(c.Mounts, func(m workshop.Mount) bool { return m.GitWritable }) {

@@ -20,6 +20,8 @@ type Witness struct {
 	LogBounded bool
 	// NoSetuid: the engine makes every mount of its containers nosuid and nodev.
 	NoSetuid bool
+	// Binds are the host's paths that are mounted, by target.
+	Binds map[string]string
 	// Text is all that the engine says of the container, for searching.
 	Text string
 	// Settings are those of an engine that others configure too; nil: the kernel
@@ -43,8 +45,6 @@ type Settings struct {
 	Runtime    string
 	// Main is the main process with its arguments.
 	Main []string
-	// Mounts are the host's paths that are mounted, by target.
-	Mounts map[string]string
 }
 
 // Close releases the PID.

@@ -34,6 +34,14 @@ func read(a args) (string, string) {
 	return "ok", text(b)
 }
 
+func readlink(a args) (string, string) {
+	to, err := os.Readlink(a.pos[0])
+	if err != nil {
+		return seenOf(err)
+	}
+	return to, ""
+}
+
 func list(a args) (string, string) {
 	all, err := os.ReadDir(a.pos[0])
 	if err != nil {

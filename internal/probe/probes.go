@@ -35,6 +35,7 @@ func probes() []probe {
 		{"read", "PATH [bytes=N]", "ok (detail: what it holds), or why not", 1, read},
 		{"list", "DIR", "the names in it, empty, or why not", 1, list},
 		{"write", "PATH [text=T]", "ok, or why not; without text the file is not changed, and removed if new", 1, write},
+		{"readlink", "PATH", "where the link leads, or why not", 1, readlink},
 		{"mkdir", "PATH", "ok, or why not; removed again", 1, mkdir},
 		{"rename", "OLD NEW", "ok, or why not", 2, rename},
 		{"remove", "PATH", "ok, or why not", 1, remove},

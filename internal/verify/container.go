@@ -79,7 +79,7 @@ type settingsView struct{ *engine.Settings }
 // privileges by the engine's settings.
 func (s *settingsView) privileges(e *evidence) {
 	e.outside(!s.Privileged, "the engine: privileged %v", s.Privileged)
-	nnp := slices.ContainsFunc(s.Security, func(o string) bool { return o == "no-new-privileges" || o == "no-new-privileges:true" })
+	nnp := slices.ContainsFunc(s.Security, func(o string) bool { return slices.Contains([]string{"no-new-privileges", "no-new-privileges:true", "no-new-privileges=true"}, o) })
 	profile := slices.ContainsFunc(s.Security, func(o string) bool {
 		return strings.HasPrefix(o, "seccomp=") && o != "seccomp=unconfined"
 	})
@@ -224,39 +224,13 @@ func (w *Worker) host() Line {
 		return e.line()
 	}
 	p.isMain(e)
-	if _, hidden := p.Unread["namespaces"]; hidden && s == nil {
-		p.unread(e, "namespaces")
-	}
-	own := 0
-	for _, kind := range kinds {
-		is, here := p.Namespaces[kind], p.Here[kind]
-		if is == "" || here == "" {
-			continue
-		}
-		own++
-		if is == here {
-			e.outside(false, "its %s namespace is this machine's (%s)", kind, is)
-		}
-	}
-	if own > 0 {
-		e.outside(true, "%d namespaces of its own", own)
-	}
+	w.namespaces(e, p)
 	if w.Outside.NoSetuid && !(len(strings.Fields(p.Status["NSpid"])) >= 3) {
 		e.outside(false, "it is in the PID namespace of its supervisor")
 	}
-	if _, hidden := p.Unread["devices"]; !hidden {
-		var other []string
-		for _, d := range p.Devices {
-			if !slices.Contains(harmless, d) {
-				other = append(other, d)
-			}
-		}
-		e.outside(len(other) == 0, "devices %s", strings.Join(p.Devices, " "))
-	} else if s == nil {
-		p.unread(e, "devices")
-	}
+	p.onlyHarmless(e)
 	for _, m := range p.Mounts {
-		if strings.HasSuffix(m.Root, ".sock") || strings.HasSuffix(m.Target, ".sock") {
+		if strings.HasSuffix(m.Root, ".sock") {
 			e.outside(false, "a socket is mounted at %s", m.Target)
 		}
 	}
@@ -264,6 +238,60 @@ func (w *Worker) host() Line {
 		e.outside(false, "its main process can be traced by its own user, %d", p.Owner)
 	}
 	return e.line()
+}
+
+// namespaces compares them with ours. Without root some can't be read from outside: the
+// kernel shows those of PIDs, mounts and interfaces, the rest is what the probe says.
+func (w *Worker) namespaces(e *evidence, p *Process) {
+	own, said := 0, 0
+	for _, kind := range kinds {
+		is, here := p.Namespaces[kind], p.Here[kind]
+		switch {
+		case here == "":
+		case is == here:
+			e.outside(false, "its %s namespace is this machine's (%s)", kind, is)
+		case is != "":
+			own++
+		case kind == "pid" || kind == "mnt" && p.at("/opt/workshop") != nil || kind == "net" && slices.Equal(p.Interfaces, []string{"lo"}):
+			own++ // isMain, and what /proc shows of mounts and interfaces
+		default:
+			r, ok := w.Seen["ns."+kind]
+			if !ok || !strings.HasPrefix(r.Seen, kind+":[") {
+				e.miss("its %s namespace can't be read: %s", kind, saw(r))
+				continue
+			}
+			said++
+			e.inside(r.Seen != here, "%s, and this machine's is %s", r.Seen, here)
+		}
+	}
+	if own > 0 {
+		e.outside(true, "%d namespaces of its own", own)
+	}
+	if own == 0 && said == 0 {
+		p.unread(e, "namespaces")
+	}
+}
+
+// onlyHarmless looks at its devices: in /dev or, where that can't be read, at what is
+// mounted of this machine's.
+func (p *Process) onlyHarmless(e *evidence) {
+	devices := p.Devices
+	if _, hidden := p.Unread["devices"]; hidden {
+		if p.unread(about("", ""), "mounts") {
+			p.unread(e, "devices")
+			return
+		}
+		for _, m := range p.Mounts {
+			if name, ok := strings.CutPrefix(m.Target, "/dev/"); ok && m.Type == "devtmpfs" {
+				devices = append(devices, name)
+			}
+			if m.Type == "devtmpfs" && m.Root == "/" {
+				e.outside(false, "this machine's /dev is at %s", m.Target)
+			}
+		}
+	}
+	bad := slices.ContainsFunc(devices, func(d string) bool { return !slices.Contains(harmless, d) })
+	e.outside(!bad, "devices %s", strings.Join(devices, " "))
 }
 
 // host by the engine's settings.
@@ -275,11 +303,6 @@ func (s *settingsView) host(e *evidence) {
 		}
 	}
 	e.outside(len(s.Devices) == 0, "the engine: %d devices", len(s.Devices))
-	for target, source := range s.Mounts {
-		if strings.HasSuffix(source, ".sock") {
-			e.outside(false, "the engine: the socket %s is mounted at %s", source, target)
-		}
-	}
 }
 
 func (w *Worker) mainProcess() Line {
@@ -317,10 +340,7 @@ func (w *Worker) restarts() Line {
 		return e.line()
 	}
 	e.outside(w.Outside.Restart == "no", "restart policy %s", w.Outside.Restart)
-	if len(e.broken) > 0 {
-		return e.line()
-	}
-	return notTested("B21", w.Name, "disruptive: `--disruptive` kills and restarts; its restart policy is no")
+	return e.part(disruptiveHere)
 }
 
 func (w *Worker) terminal() Line {
@@ -330,7 +350,7 @@ func (w *Worker) terminal() Line {
 		p.isMain(e)
 		e.outside(p.Status["tty"] == "0", "its main process has no terminal (tty_nr %s)", p.Status["tty"])
 	}
-	return e.line()
+	return e.part(elsewhere)
 }
 
 func (w *Worker) bounds() Line {
@@ -343,7 +363,7 @@ func (w *Worker) bounds() Line {
 			e.outside(err == nil && n > 0 && n <= 1<<16 && (name != "Max pending signals" || n <= 4096), "%s %s", strings.ToLower(name[4:]), p.Limits[name])
 		}
 	}
-	return e.line()
+	return e.part(disruptiveHere)
 }
 
 func (w *Worker) door() Line {
@@ -358,5 +378,5 @@ func (w *Worker) door() Line {
 			}
 		}
 	}
-	return e.line()
+	return e.part(elsewhere)
 }

@@ -95,9 +95,9 @@ func Rest(lines []Line) (rest []Line) {
 		if slices.ContainsFunc(lines, func(l Line) bool { return l.Promise == m.Promise }) {
 			continue
 		}
-		why := "by the project's own tests"
+		why := elsewhere
 		if slices.Contains(m.Kinds, Disruptive) {
-			why = "disruptive: `--disruptive` tests it in a copy of the project"
+			why = disruptiveHere
 		}
 		rest = append(rest, notTested(m.Promise, "", why))
 	}

@@ -79,6 +79,22 @@ func (e *evidence) line() Line {
 	return l
 }
 
+// Why a line whose promise can only be looked at in part is not held.
+const (
+	disruptiveHere = "disruptive: `--disruptive` tests it in a copy of the project"
+	elsewhere      = "by the project's own tests"
+)
+
+// part is line for what doesn't show the promise as a whole: it can break it, but
+// doesn't hold it.
+func (e *evidence) part(why string) Line {
+	l := e.line()
+	if l.Verdict == Held {
+		l.Verdict, l.Why = NotTested, why
+	}
+	return l
+}
+
 // notTested is a line without a test.
 func notTested(promise, worker, why string) Line {
 	return Line{Promise: promise, Title: titleOf(promise), Worker: worker, Verdict: NotTested, Why: text([]string{why})}

@@ -36,7 +36,7 @@ func (p *Process) at(target string) *MountPoint {
 
 // kernels are the kernel's own file systems that are mounted rw, by target: their files
 // are checked by the kernel, and the dangerous ones are covered.
-var kernels = map[string]string{"/proc": "proc", "/dev/pts": "devpts", "/dev/mqueue": "mqueue", "/dev/console": "devpts"}
+var kernels = map[string]string{"/proc": "proc", "/dev/pts": "devpts", "/dev/mqueue": "mqueue", "/dev/console": "devpts", "/sys/fs/cgroup": "tmpfs"}
 
 // covered must be read-only, or not there.
 var covered = []string{"/proc/sys", "/proc/bus", "/proc/fs", "/proc/irq", "/sys", "/sys/fs/cgroup", "/sys/firmware"}
@@ -86,7 +86,7 @@ func (w *Worker) fileSystem() Line {
 		m := &p.Mounts[i]
 		switch {
 		case p.at(m.Target) != m: // another one is over it
-		case m.Peers && slices.ContainsFunc(w.Mounts, func(x Mount) bool { return subpath.Within(m.Target, x.Target) }):
+		case m.Peers && slices.ContainsFunc(w.Mounts, func(x Mount) bool { return !x.Copy && subpath.Within(m.Target, x.Target) }):
 			e.outside(false, "mounts of this machine are handed on to %s", m.Target)
 		case m.readOnly(), m.sized(), kernels[m.Target] == m.Type:
 		case slices.ContainsFunc(allowed, func(t string) bool { return subpath.Within(m.Target, t) }):
@@ -96,7 +96,8 @@ func (w *Worker) fileSystem() Line {
 	}
 	for _, target := range covered {
 		m := p.at(target)
-		if m == nil && (target == "/proc/sys" || target == "/sys/firmware") || m != nil && !m.readOnly() && !m.sized() {
+		of := m != nil && kernels[target] == m.Type && !w.Outside.NoSetuid // Docker's, of version 1: root's
+		if m == nil && (target == "/proc/sys" || target == "/sys/firmware") || m != nil && !m.readOnly() && !of && (target == "/sys/fs/cgroup" || !m.sized()) {
 			e.outside(false, "%s is not read-only", target)
 		}
 	}
@@ -135,36 +136,39 @@ func listOr(list []string, none string) string {
 	return strings.Join(list, ", ")
 }
 
-// never are sources that no worker has (B7).
-var never = []string{"/proc", "/sys", "/dev", "/var/lib/docker", "/var/lib/containers", "/etc/shadow", "/root/.ssh"}
-
 func (w *Worker) sources() Line {
 	e := about("B7", w.Name)
-	e.tried("the sources of its mounts")
-	if s := w.Outside.settings(); s != nil {
-		for target, source := range s.Mounts {
-			if slices.ContainsFunc(never, func(n string) bool { return source == n || strings.HasPrefix(source, n+"/") }) || source == "/" {
-				e.outside(false, "%s of this machine is at %s", source, target)
-			}
-		}
-		e.outside(true, "the engine: %d binds, none of a refused path", len(s.Mounts))
+	e.tried("the sources of its mounts, by the list of refused paths")
+	if w.Outside == nil || w.Outside.Why != "" {
+		w.process(e)
+		return e.line()
 	}
-	if p := w.process(e); p != nil && !p.unread(e, "mounts") {
-		p.isMain(e)
-		binds := 0
-		for _, m := range p.Mounts {
-			if !slices.ContainsFunc(w.Mounts, func(x Mount) bool { return subpath.Within(m.Target, x.Target) }) {
-				continue
-			}
-			binds++
-			if m.Root == "/" && m.Type != "tmpfs" && !slices.ContainsFunc(w.Mounts, func(x Mount) bool { return x.Copy && x.Target == m.Target }) {
-				e.outside(true, "%s is a whole file system (%s)", m.Target, m.Type)
-			}
-			if m.Type == "proc" || m.Type == "sysfs" || m.Type == "devtmpfs" || strings.HasPrefix(m.Type, "cgroup") {
+	n := 0
+	for _, m := range w.Mounts {
+		source, bound := w.Outside.Binds[m.Target]
+		if m.Copy || !bound {
+			continue
+		}
+		n++
+		if w.Refusal == nil {
+			e.miss("the facts of this machine are not known")
+			break
+		}
+		if why := w.Refusal(source); why != "" {
+			e.outside(false, "%s, at %s, %s", source, m.Target, why)
+		}
+	}
+	e.outside(true, "%d binds of the file", n)
+	if w.Refusal != nil {
+		e.control(w.Refusal("/etc") != "", "/etc is refused: it %s", w.Refusal("/etc"))
+	}
+	if w.Outside.Process != nil {
+		for _, m := range w.Outside.Process.Mounts {
+			ofFile := slices.ContainsFunc(w.Mounts, func(x Mount) bool { return subpath.Within(m.Target, x.Target) })
+			if ofFile && slices.Contains([]string{"proc", "sysfs", "devtmpfs", "cgroup", "cgroup2"}, m.Type) {
 				e.outside(false, "%s of this machine is at %s", m.Type, m.Target)
 			}
 		}
-		e.outside(true, "%d mounts of the file, none of a kernel file system", binds)
 	}
 	return e.line()
 }

@@ -86,6 +86,9 @@ func (b *batch) container(w *Worker) {
 	b.add("host./proc/1/fd", "list /proc/1/fd")
 	b.add("host./proc/1/environ", "read /proc/1/environ")
 	b.add("control./proc/self/fd", "list /proc/self/fd")
+	for _, kind := range kinds {
+		b.add("ns."+kind, "readlink /proc/self/ns/%s", kind)
+	}
 	for _, socket := range engineSockets {
 		b.add("host."+socket, "read %s", socket)
 	}

@@ -29,6 +29,8 @@ type Worker struct {
 	Caller []string
 	// Published are the addresses at which the file publishes its ports.
 	Published []string
+	// Refusal is why a source is refused (B7); nil: it isn't known.
+	Refusal func(source string) string
 	// Changed: the file isn't that of the last `up`.
 	Changed bool
 

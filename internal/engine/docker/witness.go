@@ -50,6 +50,12 @@ func witnessOf(i *container.InspectResponse, local bool) (engine.Witness, error)
 		}
 	}
 	slices.Sort(w.Published)
+	w.Binds = map[string]string{}
+	for _, m := range i.Mounts {
+		if m.Type == "bind" {
+			w.Binds[m.Destination] = m.Source
+		}
+	}
 	w.Settings = settingsOf(i)
 	text, err := json.Marshal(i)
 	w.Text = string(text)
@@ -61,7 +67,7 @@ func settingsOf(i *container.InspectResponse) *engine.Settings {
 	s := &engine.Settings{
 		Privileged: h.Privileged, CapAdd: h.CapAdd, CapDrop: h.CapDrop, ReadOnly: h.ReadonlyRootfs, User: i.Config.User,
 		Memory: h.Memory, Swap: h.MemorySwap, CPUs: float64(h.NanoCPUs) / 1e9, Runtime: h.Runtime,
-		Main: append([]string{i.Path}, i.Args...), Mounts: map[string]string{},
+		Main: append([]string{i.Path}, i.Args...),
 		Namespaces: map[string]string{
 			"pid": string(h.PidMode), "ipc": string(h.IpcMode), "uts": string(h.UTSMode), "cgroup": string(h.CgroupnsMode),
 			"net": string(h.NetworkMode), "user": string(h.UsernsMode),
@@ -86,10 +92,5 @@ func settingsOf(i *container.InspectResponse) *engine.Settings {
 		s.Devices = append(s.Devices, "request to "+d.Driver)
 	}
 	s.Devices = append(s.Devices, h.DeviceCgroupRules...)
-	for _, m := range i.Mounts {
-		if m.Type == "bind" {
-			s.Mounts[m.Destination] = m.Source
-		}
-	}
 	return s
 }

@@ -44,6 +44,12 @@ func (e *Engine) Witness(ctx context.Context, project, service, dir string) (eng
 	for _, p := range k.Ports {
 		w.Published = append(w.Published, p.Address)
 	}
+	w.Binds = map[string]string{}
+	for _, m := range k.Mounts {
+		if m.Type == spec.Bind {
+			w.Binds[m.Target] = m.Source
+		}
+	}
 	text, err := json.Marshal(k)
 	w.Text = string(text)
 	return w, err

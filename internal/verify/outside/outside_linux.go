@@ -202,13 +202,13 @@ func interfaces(text string) (names []string) {
 
 func spaces(p *verify.Process, dir *os.Root) {
 	for _, kind := range namespaces {
+		p.Here[kind], _ = os.Readlink("/proc/self/ns/" + kind)
 		is, err := dir.Readlink("ns/" + kind)
 		if err != nil {
 			p.Unread["namespaces"] = "its namespaces can't be read: " + plain(err)
 			continue
 		}
 		p.Namespaces[kind] = is
-		p.Here[kind], _ = os.Readlink("/proc/self/ns/" + kind)
 	}
 }
 
