@@ -30,6 +30,10 @@ var (
 	//
 	//go:embed audit.schema.json
 	Audit []byte
+	// Verify is the schema of `verify --format json`.
+	//
+	//go:embed verify.schema.json
+	Verify []byte
 	// Approval is the schema of what a program that approves is asked, and
 	// answers.
 	//

@@ -79,7 +79,9 @@ type settingsView struct{ *engine.Settings }
 // privileges by the engine's settings.
 func (s *settingsView) privileges(e *evidence) {
 	e.outside(!s.Privileged, "the engine: privileged %v", s.Privileged)
-	nnp := slices.ContainsFunc(s.Security, func(o string) bool { return slices.Contains([]string{"no-new-privileges", "no-new-privileges:true", "no-new-privileges=true"}, o) })
+	nnp := slices.ContainsFunc(s.Security, func(o string) bool {
+		return slices.Contains([]string{"no-new-privileges", "no-new-privileges:true", "no-new-privileges=true"}, o)
+	})
 	profile := slices.ContainsFunc(s.Security, func(o string) bool {
 		return strings.HasPrefix(o, "seccomp=") && o != "seccomp=unconfined"
 	})

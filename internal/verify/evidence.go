@@ -81,7 +81,7 @@ func (e *evidence) line() Line {
 
 // Why a line whose promise can only be looked at in part is not held.
 const (
-	disruptiveHere = "disruptive: `--disruptive` tests it in a copy of the project"
+	disruptiveHere = "disruptive: it would kill, fill or restart what runs"
 	elsewhere      = "by the project's own tests"
 )
 

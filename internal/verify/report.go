@@ -44,14 +44,12 @@ type Report struct {
 	Workshop string `json:"workshop"`
 	Project  string `json:"project"`
 	Engine   string `json:"engine"`
-	// Live: allowed hosts were dialled. Disruptive: a copy of the project was brought
-	// up, and things in it were killed and filled.
-	Live       bool   `json:"live"`
-	Disruptive bool   `json:"disruptive"`
-	Held       int    `json:"held"`
-	Broken     int    `json:"broken"`
-	NotTested  int    `json:"not_tested"`
-	Lines      []Line `json:"lines"`
+	// Live: allowed hosts were dialled.
+	Live      bool   `json:"live"`
+	Held      int    `json:"held"`
+	Broken    int    `json:"broken"`
+	NotTested int    `json:"not_tested"`
+	Lines     []Line `json:"lines"`
 }
 
 // Add adds lines, and counts them.

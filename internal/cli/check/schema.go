@@ -15,6 +15,7 @@ import (
 var schemaTexts = map[string][]byte{
 	"workshop": schemas.Workshop, "policy": schemas.Policy, "diagnostics": schemas.Diagnostics,
 	"event": schemas.Event, "audit": schemas.Audit, "approval": schemas.Approval,
+	"verify": schemas.Verify,
 }
 
 // Schema is the verb schema.
@@ -27,8 +28,8 @@ func Schema(p *command.Program) *cobra.Command {
 		Long: `schema prints the JSON Schema of workshop.yaml, by which editors complete and
 check the file. The other names are approval (what a program that approves is
 asked, and answers), audit (a line of the audit of calls), diagnostics
-(validate --format json), event (a line of the guard's log) and policy (what the
-guard enforces).
+(validate --format json), event (a line of the guard's log), policy (what the
+guard enforces) and verify (verify --format json).
 
 An editor with the YAML language server finds the schema by the first line that
 ` + "`init`" + ` writes. To use this program's own, replace the address in that line by

@@ -136,6 +136,13 @@ var rules = append(apart("/internal/cli/", verbs, "what two groups of verbs shar
 		{"github.com/spf13/cobra", "a program of one's own has no command line of ours"},
 		{"github.com/spf13/viper", "a program of one's own has no command line of ours"},
 	}},
+	{from: module + "/internal/verify", bans: append([]ban{
+		{module + "/internal/app/...", "never upward"},
+		{module + "/internal/cli/...", "never upward"},
+		{module + "/internal/probe/...", "what a probe says is read as a stranger's"},
+		{module + "/internal/engine/docker/...", "engines say what they see by engine.Witness"},
+		{module + "/internal/engine/namespace/...", "engines say what they see by engine.Witness"},
+	}, effects...)},
 	{from: module + "/internal/app", bans: []ban{
 		{module + "/internal/cli/...", "never upward"},
 		{"golang.org/x/term", "who uses it may have no terminal"},

@@ -12,6 +12,7 @@ import (
 	"github.com/llmdo/workshop/internal/dev/threat"
 	"github.com/llmdo/workshop/internal/dev/tooldoc"
 	"github.com/llmdo/workshop/internal/promise"
+	"github.com/llmdo/workshop/internal/verify"
 )
 
 // documents make the new text of a file from the old one.
@@ -20,6 +21,7 @@ var documents = map[string]func(old string) (string, error){
 	"security.md":     promise.Document,
 	"threat-model.md": threat.Model,
 	"tools.md":        tooldoc.Document,
+	"verify.md":       verify.Document,
 }
 
 func main() {
@@ -31,7 +33,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 || documents[filepath.Base(args[0])] == nil {
-		return fmt.Errorf("usage: docgen FILE, which is reference.md, security.md, threat-model.md or tools.md")
+		return fmt.Errorf("usage: docgen FILE, which is reference.md, security.md, threat-model.md, tools.md or verify.md")
 	}
 	old, err := os.ReadFile(args[0])
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/approval"
 	"github.com/llmdo/workshop/internal/session/audit"
+	"github.com/llmdo/workshop/internal/verify"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -45,6 +46,7 @@ func generate() map[string][]byte {
 		"event.schema.json":       reflected(&events.Line{}, "event", "one line of the guard's log"),
 		"audit.schema.json":       reflected(&audit.Event{}, "audit", "one line of the audit of calls"),
 		"approval.schema.json":    approvals(),
+		"verify.schema.json":      reflected(&verify.Report{}, "verify", "verify --format json"),
 	}
 }
 
@@ -120,6 +122,8 @@ func textType(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]+(-[0-9]+)?$`}
 	case reflect.TypeFor[events.Kind]():
 		return &jsonschema.Schema{Type: "string", Enum: texts(events.Kinds)}
+	case reflect.TypeFor[verify.Verdict]():
+		return &jsonschema.Schema{Type: "string", Enum: texts(verify.Verdicts)}
 	case reflect.TypeFor[events.Verdict]():
 		return &jsonschema.Schema{Type: "string", Enum: texts(events.Verdicts)}
 	case reflect.TypeFor[firewall.Budget]():

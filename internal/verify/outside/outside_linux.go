@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/llmdo/workshop/internal/lib/cgroup"
+	"github.com/llmdo/workshop/internal/lib/fileowner"
 	"github.com/llmdo/workshop/internal/verify"
 )
 
@@ -71,7 +71,7 @@ func Look(pid int) (*verify.Process, error) {
 	devices(p, pid)
 	p.Owner = -1
 	if info, err := dir.Lstat("fd"); err == nil {
-		p.Owner = int(info.Sys().(*syscall.Stat_t).Uid)
+		p.Owner, _, _ = fileowner.Of(info)
 	}
 	return p, nil
 }
