@@ -24,3 +24,24 @@ func TestCommittedExample(t *testing.T) {
 		}
 	}
 }
+
+// TestExamplesAreLocked: the lock of each example is what `workshop lock` writes.
+func TestExamplesAreLocked(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*/workshop.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			dir, err := filepath.Abs(filepath.Dir(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			code := Run(t.Context(), NewWorkshop, []string{"lock", "--check"}, &command.System{Env: &app.Env{Dir: dir, Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}, Out: &out, Err: &out})
+			if code != 0 {
+				t.Errorf("exit code %d\n%s\nIf that is right: (cd %s && workshop lock), and commit workshop.lock", code, &out, dir)
+			}
+		})
+	}
+}
