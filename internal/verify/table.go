@@ -71,6 +71,7 @@ var methods = []Method{
 	{"B43", []Kind{Inspected}, "no process of it has a terminal of this machine", "", "outside; the rest is tested by the project", true},
 	{"B44", []Kind{Inspected, Probed}, "no key of a model in its configured environment", "the same in a command's environment", "outside for its configuration", false},
 	{"B45", []Kind{Inspected, Probed}, "its configured variables have none of yours", "a command has no others", "outside for its configuration", false},
+	{"B46", []Kind{Elsewhere}, "", "", "", false},
 	{"B60", []Kind{Inspected, Disruptive}, "limits of open files and queued signals of its main process", "floods", "outside", true},
 }
 
