@@ -3,6 +3,8 @@ package firewall
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -28,7 +30,8 @@ func (r Rule) coversTarget(o Rule) bool {
 	return r.Host.Covers(o.Host) && (r.Private || !o.Private)
 }
 
-// CoveredBy reports whether every port of r is covered by one of the rules.
+// CoveredBy reports whether every port of r is covered by one of the rules. A range is
+// covered by several that make it up, too.
 func CoveredBy(r Rule, rules []Rule) bool {
 	if len(r.Ports) == 0 {
 		return false
@@ -41,7 +44,25 @@ func CoveredBy(r Rule, rules []Rule) bool {
 			}
 		}
 	}
-	return false
+	return r.Template == "" && r.CIDR.IsValid() && halvesCovered(r, rules)
+}
+
+// halvesCovered reports whether both halves of a range are covered.
+func halvesCovered(r Rule, rules []Rule) bool {
+	bits := r.CIDR.Bits()
+	overlapping := slices.DeleteFunc(slices.Clone(rules), func(o Rule) bool {
+		return o.Template != "" || !o.CIDR.IsValid() || !o.CIDR.Overlaps(r.CIDR)
+	})
+	if !slices.ContainsFunc(overlapping, func(o Rule) bool { return o.CIDR.Bits() > bits }) {
+		return false
+	}
+	low, high := r, r
+	addr := r.CIDR.Addr().AsSlice()
+	low.CIDR = netip.PrefixFrom(r.CIDR.Addr(), bits+1)
+	addr[bits/8] |= 1 << (7 - bits%8)
+	upper, _ := netip.AddrFromSlice(addr)
+	high.CIDR = netip.PrefixFrom(upper, bits+1)
+	return CoveredBy(low, overlapping) && CoveredBy(high, overlapping)
 }
 
 // Target returns the rule's host pattern, range or template as written.

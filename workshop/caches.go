@@ -198,7 +198,7 @@ func cachesExcess(inner, outer []Cache) []excess {
 			entry = "{name: " + c.Name + ", target: /PATH}"
 		}
 		hint := hintOfNames(c.Name, names, fmt.Sprintf("add `%s` to the caches of the workshop's container", entry))
-		x := excess{key: "caches", at: c.At.Range, hint: hint, summary: fmt.Sprintf("the workshop has no cache %s", c.Name)}
+		x := excess{key: "caches", at: c.At.Range, have: c.Name, hint: hint, summary: fmt.Sprintf("the workshop has no cache %s", c.Name)}
 		if len(outer) > 0 {
 			x.grant = outer[0].At.Range
 		}

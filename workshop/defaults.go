@@ -47,6 +47,7 @@ func setScalars(out *Container, c *partialContainer) {
 // withDefaults is the workshop's container: what is written, and the defaults.
 func withDefaults(c *partialContainer) Container {
 	out := defaultContainer()
+	out.Source = c.Source
 	set(&out.Image, c.Image)
 	out.Build = c.Build
 	setScalars(&out, c)

@@ -90,7 +90,7 @@ func delegateExcess(caller, to *Worker, ref worker.Reference, work *effort, p *p
 		return
 	}
 	c, d := caller.Container, to.Container
-	found := slices.Concat(networkExcess(d.Network, c.Network, work), mountsExcess(d.Mounts, c.Mounts, work), secretsExcess(d.Secrets, c.Secrets))
+	found := slices.Concat(networkExcess(d.Network, c.Network, work), mountsExcess(d.Mounts, c.Mounts, work), secretsExcess(d.Secrets, c.Secrets, work))
 	for _, x := range decided(found) {
 		related := []diag.Related{}
 		if x.at.Filename != "" {

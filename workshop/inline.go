@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,8 +108,11 @@ func (f *workerForm) inline(d *decoder, n *node, failed bool) *worker.Inline {
 		out.DelegatesTo = *f.DelegatesTo
 	}
 	text := func(to *string, from *Value[string]) {
-		if from != nil {
-			*to = from.V
+		if from == nil {
+			return
+		}
+		if *to = from.V; d.symbols != nil {
+			*to = cmp.Or(from.Source.Template, from.V)
 		}
 	}
 	text(&out.Description, f.Description)

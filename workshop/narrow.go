@@ -1,8 +1,10 @@
 package workshop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,10 +15,12 @@ import (
 // excess is something that an inner container has and the outer one, which
 // must contain it, doesn't grant.
 type excess struct {
-	key     string     // "network.allow"
-	summary string     // what exceeds what
-	hint    string     // what to do
-	unknown bool       // whether it exceeds depends on a variable
+	key     string // "network.allow"
+	summary string // what exceeds what
+	hint    string // what to do
+	unknown bool   // whether it exceeds can't be decided, as with a variable
+	have    string // what the inner container has, and the outer one at the nearest
+	granted string
 	at      diag.Range // the inner container's line
 	grant   diag.Range // the outer container's line; zero where it has none
 }
@@ -50,7 +54,7 @@ func narrow(base Container, e workerEntry, work *effort, p *problems) Container 
 		found = append(found, mountsExcess(*c.Mounts, base.Mounts, work)...)
 	}
 	if c.Secrets != nil {
-		found = append(found, secretsExcess(*c.Secrets, base.Secrets)...)
+		found = append(found, secretsExcess(*c.Secrets, base.Secrets, work)...)
 	}
 	if c.Caches != nil {
 		found = append(found, cachesExcess(*c.Caches, base.Caches)...)
@@ -58,7 +62,7 @@ func narrow(base Container, e workerEntry, work *effort, p *problems) Container 
 			p.add(cacheOverMount(out.Caches, out.Mounts, work.symbolic)...)
 		}
 	}
-	found = append(found, limitsExcess(c, base, work.symbolic)...)
+	found = append(found, limitsExcess(&out, &base, work)...)
 	if out.GitAuthor.V == GitAuthorHost && base.GitAuthor.V != GitAuthorHost {
 		found = append(found, excess{key: "git_author", at: c.at("git_author", c.GitAuthor.Source), grant: base.GitAuthor.Source.Range,
 			summary: "`git_author: host` isn't granted by the workshop", hint: "move it to the workshop's container; a worker without it writes `git_author: none`"})
@@ -87,6 +91,8 @@ type effort struct {
 	left int
 	// symbolic: values with a template are stand-ins, see Options.Symbols.
 	symbolic bool
+	// exact: what is effective is compared, not what is written, see Compare.
+	exact bool
 }
 
 // maxEffort is about a second of comparing: 100 workers of 1,000 lines each
@@ -123,53 +129,65 @@ func (c *partialContainer) at(key string, s diag.Source) diag.Range {
 	return c.Source.Range
 }
 
-// limitsExcess compares what has an upper limit, key by key. What a variable says in a
-// symbolic workshop is compared at `up`.
-func limitsExcess(c *partialContainer, base Container, symbolic bool) []excess {
+// limit is an upper limit of a container.
+type limit struct {
+	key  string
+	most float64
+	text string
+	at   diag.Source
+}
+
+// limits are the upper limits of a container, in the order of the spec.
+func (c *Container) limits() []limit {
+	size := func(key string, v Value[Size]) limit { return limit{key, float64(v.V), v.V.String(), v.Source} }
+	r := &c.Resources
+	return []limit{
+		size("scratch", c.Scratch), size("tmp", c.Tmp), size("shm", c.Shm), size("home", c.Home), size("resources.memory", r.Memory),
+		{"resources.cpu", r.CPU.V, number(r.CPU.V), r.CPU.Source},
+		{"resources.pids", float64(r.PIDs.V), fmt.Sprint(r.PIDs.V), r.PIDs.Source},
+		{"resources.timeout", float64(r.Timeout.V), durationText(r.Timeout.V), r.Timeout.Source},
+	}
+}
+
+// limitsExcess compares what has an upper limit, key by key.
+func limitsExcess(inner, outer *Container, work *effort) []excess {
 	var out []excess
-	more := func(more bool, have, most diag.Source) bool {
-		return more && !(symbolic && have.Template+most.Template != "")
-	}
-	size := func(key string, have *Value[Size], most Value[Size]) {
-		if have != nil && more(have.V > most.V, have.Source, most.Source) {
-			out = append(out, overLimit(c, key, have.V.String(), most.V.String(), have.Source, most.Source))
+	most := outer.limits()
+	for i, have := range inner.limits() {
+		x := overLimit(have, most[i])
+		if a, b := have.at.Template, most[i].at.Template; work.symbolic && a+b != "" {
+			x.unknown = a != b
+			x.have, x.granted = cmp.Or(a, have.text), cmp.Or(b, most[i].text)
 		}
-	}
-	size("scratch", c.Scratch, base.Scratch)
-	size("tmp", c.Tmp, base.Tmp)
-	size("shm", c.Shm, base.Shm)
-	size("home", c.Home, base.Home)
-	if r := c.Resources; r != nil {
-		size("resources.memory", r.Memory, base.Resources.Memory)
-		if r.CPU != nil && more(r.CPU.V > base.Resources.CPU.V, r.CPU.Source, base.Resources.CPU.Source) {
-			out = append(out, overLimit(c, "resources.cpu", number(r.CPU.V), number(base.Resources.CPU.V), r.CPU.Source, base.Resources.CPU.Source))
-		}
-		if r.PIDs != nil && more(r.PIDs.V > base.Resources.PIDs.V, r.PIDs.Source, base.Resources.PIDs.Source) {
-			out = append(out, overLimit(c, "resources.pids", fmt.Sprint(r.PIDs.V), fmt.Sprint(base.Resources.PIDs.V), r.PIDs.Source, base.Resources.PIDs.Source))
-		}
-		if r.Timeout != nil && more(r.Timeout.V > base.Resources.Timeout.V, r.Timeout.Source, base.Resources.Timeout.Source) {
-			out = append(out, overLimit(c, "resources.timeout", durationText(r.Timeout.V), durationText(base.Resources.Timeout.V), r.Timeout.Source, base.Resources.Timeout.Source))
+		if x.unknown || have.most > most[i].most {
+			out = append(out, x)
 		}
 	}
 	return out
 }
 
-func overLimit(c *partialContainer, key, have, most string, at, grant diag.Source) excess {
-	name := key[strings.LastIndexByte(key, '.')+1:]
+func overLimit(have, most limit) excess {
+	name := have.key[strings.LastIndexByte(have.key, '.')+1:]
 	whose := "the workshop's"
-	if grant.Range.Filename == "" {
+	if most.at.Range.Filename == "" {
 		whose = "the workshop's default of"
 	}
-	return excess{key: key, at: c.at(key, at), grant: grant.Range,
-		summary: fmt.Sprintf("%s %s is more than %s %s", name, have, whose, most),
-		hint:    fmt.Sprintf("write at most %s, or raise %s in the workshop's container", most, key)}
+	return excess{key: have.key, at: have.at.Range, grant: most.at.Range, have: have.text, granted: most.text,
+		summary: fmt.Sprintf("%s %s is more than %s %s", name, have.text, whose, most.text),
+		hint:    fmt.Sprintf("write at most %s, or raise %s in the workshop's container", most.text, have.key)}
 }
 
-// secretsExcess: a worker gets secrets of the workshop by their names.
-func secretsExcess(inner, outer []Secret) []excess {
+// secretsExcess: a worker gets secrets of the workshop by their names. What is exact is
+// where their values come from: under another name a secret is the same.
+func secretsExcess(inner, outer []Secret, work *effort) []excess {
 	var out []excess
 	for _, s := range inner {
-		if slices.ContainsFunc(outer, func(o Secret) bool { return o.Name == s.Name }) {
+		if slices.ContainsFunc(outer, func(o Secret) bool {
+			if work.exact {
+				return s.origin() == o.origin()
+			}
+			return o.Name == s.Name
+		}) {
 			continue
 		}
 		var names []string
@@ -177,13 +195,27 @@ func secretsExcess(inner, outer []Secret) []excess {
 			names = append(names, o.Name)
 		}
 		hint := hintOfNames(s.Name, names, fmt.Sprintf("add `- {name: %s, env: …}` to the secrets of the workshop's container", s.Name))
-		x := excess{key: "secrets", at: s.At.Range, hint: hint, summary: fmt.Sprintf("the workshop has no secret %s", s.Name)}
+		x := excess{key: "secrets", at: s.At.Range, have: s.Name + " from " + s.origin(), hint: hint, summary: fmt.Sprintf("the workshop has no secret %s", s.Name)}
 		if len(outer) > 0 {
 			x.grant = outer[0].At.Range
+		}
+		for _, o := range outer {
+			if work.exact && o.Name == s.Name {
+				x.grant, x.granted = o.At.Range, o.Name+" from "+o.origin()
+				x.unknown = s.File.Source.Template+o.File.Source.Template != ""
+			}
 		}
 		out = append(out, x)
 	}
 	return out
+}
+
+// origin says where the value of a secret comes from.
+func (s *Secret) origin() string {
+	if s.Env != "" {
+		return "the variable " + s.Env
+	}
+	return "the file " + cmp.Or(s.File.Source.Template, path.Clean(s.File.V))
 }
 
 // hintOfNames is the hint about a name that the workshop doesn't have: the one that was

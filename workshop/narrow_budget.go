@@ -2,34 +2,64 @@ package workshop
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/llmdo/workshop/firewall"
 )
 
-// budgetKept reports whether inner sends no more than the line o of outer, which
-// has a budget, lets through; else it gives the line of inner that does, or none
-// where inner is open and needs no line for it. The guard counts for the longest
-// line that a name fits, so a name keeps its budget although a wider line without
-// one covers it too.
-func budgetKept(o firewall.Rule, inner, outer Network) (over firewall.Rule, kept bool) {
-	own := func(q firewall.Rule) bool {
-		return inside(q, o) && inside(o, q) && keepsBudget(q, o) && len(firewall.SubtractPorts(o.Ports, q.Ports)) == 0
+// longestExcess reports what inner opens by a line where outer has a longer one that
+// opens less: no private addresses, no encrypted hellos, or an upload budget. The
+// longest line that a name fits decides, so these hold although a wider line covers the
+// name too.
+func longestExcess(inner, outer Network, work *effort) (out []excess) {
+	if same(inner.Allow, outer.Allow) {
+		return nil
 	}
-	if inner.Mode.V == firewall.Open && !anyRule(inner.Allow, own) {
+	if work.exact && work.spend(len(outer.Allow)*(1+len(inner.Deny))) {
+		outer.Allow = firewall.WithoutDenied(outer.Allow, inner.Deny) // the rest is not reached
+	}
+	more := slices.DeleteFunc(slices.Clone(inner.Allow), func(r firewall.Rule) bool { return !r.Private && !r.ECH })
+	for _, o := range outer.Allow {
+		rules := more
+		if !o.Upload.IsZero() {
+			rules = inner.Allow
+		}
+		if !work.spend(1 + len(rules)) {
+			break
+		}
+		// A line that isn't covered at all was reported already.
+		if r, kept := longestKept(o, rules, inner, outer, work); !kept && (len(r.Ports) == 0 || allowedBy(r, outer)) {
+			out = append(out, budgetExcess(r, o, inner))
+		}
+	}
+	return out
+}
+
+// longestKept reports whether inner opens no more than the line o of outer where that
+// decides; else it gives the line of inner that does, one of rules, or none where inner
+// is open and needs no line for it.
+func longestKept(o firewall.Rule, rules []firewall.Rule, inner, outer Network, work *effort) (over firewall.Rule, kept bool) {
+	own := func(ports []firewall.PortRange) bool {
+		return work.spend(len(inner.Allow)) && anyRule(inner.Allow, func(q firewall.Rule) bool {
+			return inside(q, o) && inside(o, q) && keepsTo(q, o) && len(firewall.SubtractPorts(ports, q.Ports)) == 0
+		})
+	}
+	if inner.Mode.V == firewall.Open && !o.Upload.IsZero() && !own(o.Ports) {
 		return firewall.Rule{}, false // reached without a line
 	}
-	for _, r := range inner.Allow {
-		if !portsMeet(r.Ports, o.Ports) || keepsBudget(r, o) {
+	for _, r := range rules {
+		if !portsMeet(r.Ports, o.Ports) || keepsTo(r, o) {
 			continue
 		}
 		switch {
 		case inside(r, o):
 			longer := func(q firewall.Rule) bool { return inside(q, o) && !inside(o, q) && q.Covers(r) }
-			if !anyRule(outer.Allow, longer) {
+			if !work.spend(len(outer.Allow)) || !anyRule(outer.Allow, longer) {
 				return r, false
 			}
 		case inside(o, r):
-			if !anyRule(inner.Allow, own) {
+			both := firewall.SubtractPorts(o.Ports, firewall.SubtractPorts(o.Ports, r.Ports))
+			if !own(both) {
 				return r, false
 			}
 		}
@@ -37,19 +67,26 @@ func budgetKept(o firewall.Rule, inner, outer Network) (over firewall.Rule, kept
 	return firewall.Rule{}, true
 }
 
-// budgetExcess says that r sends more than the line o of the outer network.
+// budgetExcess says that r opens more than the line o of the outer network.
 func budgetExcess(r, o firewall.Rule, inner Network) excess {
-	x := excess{key: "network.allow", at: r.Source.Range, grant: o.Source.Range, hint: budgetHint(r, o),
-		summary: fmt.Sprintf("%s sends more than the workshop's upload: %s for %s", ruleText(r), o.Upload, o.Target())}
-	if len(r.Ports) == 0 {
-		x.at = inner.Source.Range
+	x := excess{key: "network.allow", at: r.Source.Range, grant: o.Source.Range, have: lineText(r), granted: lineText(o), hint: budgetHint(r, o)}
+	switch {
+	case len(r.Ports) == 0:
+		x.at, x.have = inner.Source.Range, "any upload to "+o.Target()
 		x.summary = fmt.Sprintf("the open network sends more than the workshop's upload: %s for %s", o.Upload, o.Target())
+	case keepsBudget(r, o):
+		x.summary = fmt.Sprintf("%s opens more than the workshop's longer line for %s", ruleText(r), o.Target())
+	default:
+		x.summary = fmt.Sprintf("%s sends more than the workshop's upload: %s for %s", ruleText(r), o.Upload, o.Target())
 	}
 	return x
 }
 
 func budgetHint(r, o firewall.Rule) string {
-	if len(r.Ports) > 0 && inside(r, o) {
+	switch {
+	case len(r.Ports) > 0 && keepsBudget(r, o):
+		return fmt.Sprintf("write a line for %q without `private` and `ech` here too", o.Target())
+	case len(r.Ports) > 0 && inside(r, o):
 		return fmt.Sprintf("add `upload: %s` or less to it", o.Upload)
 	}
 	return fmt.Sprintf("write a line for %q with `upload: %s` or less here too", o.Target(), o.Upload)
@@ -57,6 +94,11 @@ func budgetHint(r, o firewall.Rule) string {
 
 // inside reports whether o names all that r names.
 func inside(r, o firewall.Rule) bool { return sameTarget(r, o) }
+
+// keepsTo reports whether whatever keeps to r keeps to o: its budget, and what it opens.
+func keepsTo(r, o firewall.Rule) bool {
+	return keepsBudget(r, o) && (o.Private || !r.Private) && (o.ECH || !r.ECH)
+}
 
 // keepsBudget reports whether whatever keeps to r's budget keeps to o's.
 func keepsBudget(r, o firewall.Rule) bool {

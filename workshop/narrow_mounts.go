@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"path"
@@ -20,18 +21,41 @@ func mountsExcess(inner, outer []Mount, work *effort) []excess {
 		return nil
 	}
 	var out []excess
-	for _, m := range inner {
-		if _, why, ok := grantedBy(m, outer, work); !ok {
+	for i := range inner {
+		m := &inner[i]
+		_, why, ok := grantedBy(*m, outer, work)
+		switch {
+		case !ok:
 			out = append(out, why)
+		case work.exact:
+			out = append(out, leastUncovered(m, inner, outer, work)...)
 		}
 	}
 	return out
 }
 
+// leastUncovered is [uncovered] by the mount of outer that leaves the least of m, which
+// is granted.
+func leastUncovered(m *Mount, inner, outer []Mount, work *effort) (least []excess) {
+	for i := range outer {
+		if _, _, ok := grantedBy(*m, outer[i:i+1], work); !ok {
+			continue
+		}
+		left := uncovered(m, inner, &outer[i], outer, work)
+		if len(left) == 0 {
+			return nil
+		}
+		if least == nil || len(left) < len(least) {
+			least = left
+		}
+	}
+	return least
+}
+
 // grantedBy finds the outer mount that grants m. Where none does, the excess
 // over the nearest one says why.
 func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
-	why := excess{key: "mounts", at: m.At.Range,
+	why := excess{key: "mounts", at: m.At.Range, have: mountText(&m),
 		summary: fmt.Sprintf("the source %s is not among the sources of the workshop's mounts, nor below one", m.Source.V),
 		hint:    fmt.Sprintf("add `- %s:%s` to the mounts of the workshop's container, or remove it here", m.Source.V, m.Target.V)}
 	if len(outer) > 0 {
@@ -50,7 +74,7 @@ func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
 			continue
 		}
 		work.spend(len(o.Exclude) * (100 + len(m.Exclude)))
-		summary, hint := mountExcess(m, o, below)
+		summary, hint := mountExcess(m, o, below, work.symbolic)
 		if summary == "" {
 			return o, excess{}, true
 		}
@@ -59,10 +83,87 @@ func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
 		}
 		if depth := strings.Count(path.Clean(o.Source.V), "/"); depth > longest {
 			longest = depth
-			why.summary, why.hint, why.grant = summary, hint, o.At.Range
+			why.summary, why.hint, why.grant, why.granted = summary, hint, o.At.Range, mountText(&o)
+			why.unknown = why.unknown || work.exact && globUnknown(m, o, below)
 		}
 	}
 	return Mount{}, why, false
+}
+
+// mountText is a mount in words: its source, its target and how it is mounted.
+func mountText(m *Mount) string {
+	mode := "ro"
+	switch {
+	case m.ModeTemplate != "":
+		mode = m.ModeTemplate
+	case m.ReadWrite:
+		mode = "rw"
+	}
+	text := cmp.Or(m.Source.Source.Template, m.Source.V) + " at " + cmp.Or(m.Target.Source.Template, m.Target.V) + " " + mode
+	for _, x := range []struct {
+		has  bool
+		text string
+	}{{m.Copy, "copy"}, {m.GitWritable, "git: rw"}, {m.AllowSockets, "sockets: allow"}, {m.OutsideProject, "outside the project"}} {
+		if x.has {
+			text += ", " + x.text
+		}
+	}
+	if len(m.Exclude) > 0 {
+		text += ", without " + strings.Join(m.Exclude, " ")
+	}
+	return text
+}
+
+// globUnknown reports whether a mount leaves out by other patterns what another one
+// leaves out: whether these match all of it isn't decided.
+func globUnknown(m, o Mount, below string) bool {
+	if m.ReadWrite && !o.ReadWrite || m.GitWritable && !o.GitWritable || m.AllowSockets && !o.AllowSockets || m.OutsideProject && !o.OutsideProject || o.IsCopy() && !m.IsCopy() {
+		return false // more is granted in another way
+	}
+	for _, pattern := range o.Exclude {
+		if _, whole := residues(pattern, below); whole {
+			return false
+		}
+	}
+	return slices.ContainsFunc(m.Exclude, func(p string) bool { return below != "" || !slices.Contains(o.Exclude, p) })
+}
+
+// uncovered are the places below the source of m that other mounts of outer lie over,
+// where o, which grants m, is mounted: workers see these through m unless a mount lies
+// over them there too, or one of outer shows them in its own right.
+func uncovered(m *Mount, inner []Mount, o *Mount, outer []Mount, work *effort) (out []excess) {
+	for i := range outer {
+		n := &outer[i]
+		rel, ok := subpath.Below(n.Target.V, o.Target.V)
+		if !ok || rel == "" || !work.spend(1+len(inner)+len(outer)) {
+			continue
+		}
+		hidden := *m
+		hidden.Source.V = path.Join(o.Source.V, rel)
+		unknown := work.symbolic && m.Source.Source.Template+o.Source.Source.Template+n.Target.Source.Template+o.Target.Source.Template != ""
+		below, within := subpath.Below(hidden.Source.V, m.Source.V)
+		switch {
+		case within && below != "":
+			if slices.ContainsFunc(inner, func(k Mount) bool {
+				over, ok := subpath.Below(k.Target.V, m.Target.V)
+				return ok && over != "" && subpath.Within(below, over)
+			}) {
+				continue
+			}
+		case !within && !subpath.Within(m.Source.V, hidden.Source.V):
+			continue // elsewhere
+		default:
+			hidden.Source.V = m.Source.V
+		}
+		others := slices.DeleteFunc(slices.Clone(outer), func(x Mount) bool { return x.Target.V == o.Target.V })
+		if _, _, granted := grantedBy(hidden, others, work); granted {
+			continue
+		}
+		out = append(out, excess{key: "mounts", at: m.At.Range, grant: n.At.Range, unknown: unknown,
+			have: mountText(m) + ", with " + hidden.Source.V + " in it", granted: mountText(n) + " over " + hidden.Source.V,
+			summary: fmt.Sprintf("%s is covered by another mount there and not here", hidden.Source.V)})
+	}
+	return out
 }
 
 // sourceBelow reports whether a source is another one or below it. In a symbolic
@@ -104,9 +205,13 @@ func opaque(template string) string {
 
 // mountExcess says what m has that o, whose source is `below` above it,
 // doesn't grant; empty if nothing.
-func mountExcess(m, o Mount, below string) (summary, hint string) {
+func mountExcess(m, o Mount, below string, symbolic bool) (summary, hint string) {
+	if symbolic && m.ModeTemplate+o.ModeTemplate != "" { // either mode may be meant
+		m.ReadWrite = m.ReadWrite || m.ModeTemplate != ""
+		o.ReadWrite = o.ReadWrite && o.ModeTemplate == "" || m.ModeTemplate == o.ModeTemplate
+	}
 	switch {
-	case m.ReadWrite && !o.ReadWrite && (m.ModeTemplate == "" || m.ModeTemplate != o.ModeTemplate):
+	case m.ReadWrite && !o.ReadWrite:
 		return fmt.Sprintf("%s is mounted read-only in the workshop and read-write here", m.Source.V), "write `:ro` here, or `:rw` in the workshop's container"
 	case m.GitWritable && !o.GitWritable:
 		return "`git: rw` isn't granted by the workshop's mount", "remove it here, or add it there"

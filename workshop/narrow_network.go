@@ -2,6 +2,7 @@ package workshop
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
@@ -47,44 +48,19 @@ func networkExcess(inner, outer Network, work *effort) []excess {
 		return nil
 	}
 	if inner.Mode.V > outer.Mode.V {
-		grant := outer.Mode.Source.Range
-		if grant.Filename == "" {
-			grant = outer.Source.Range
+		out := []excess{modeExcess(inner, outer)}
+		if work.exact {
+			out = append(out, raisedExcess(inner, outer, work)...)
 		}
-		at := inner.Mode.Source.Range
-		if at.Filename == "" {
-			at = inner.Source.Range
-		}
-		return []excess{{key: "network.mode", at: at, grant: grant,
-			summary: fmt.Sprintf("network %s is more than the workshop's %s", inner.Mode.V, outer.Mode.V),
-			hint:    fmt.Sprintf("write %s here, or raise the workshop's network to %s", outer.Mode.V, inner.Mode.V)}}
+		return out
 	}
-	var out []excess
-	for _, r := range inner.Allow {
-		if same(inner.Allow, outer.Allow) || !work.spend(1+len(outer.Allow)) {
-			break
-		}
-		if allowedBy(r, outer) {
-			continue
-		}
-		if !work.spend(2 * len(outer.Allow)) { // looked through again, for the words
-			break
-		}
-		out = append(out, excess{key: "network.allow", at: r.Source.Range, grant: nearestGrant(r, outer),
-			summary: ruleText(r) + " is not covered by a line of the workshop's allow",
-			hint:    allowHint(r, outer)})
+	if work.exact {
+		inner.Allow, outer.Allow = effectiveLines(inner, work), firewall.Deciding(outer.Allow)
 	}
-	for _, o := range outer.Allow {
-		if same(inner.Allow, outer.Allow) || o.Upload.IsZero() {
-			continue
-		}
-		if !work.spend(1 + len(inner.Allow)*(len(inner.Allow)+len(outer.Allow))) {
-			break
-		}
-		// A line that isn't covered at all was reported above.
-		if r, kept := budgetKept(o, inner, outer); !kept && (len(r.Ports) == 0 || allowedBy(r, outer)) {
-			out = append(out, budgetExcess(r, o, inner))
-		}
+	out, covered := linesExcess(inner, outer, work)
+	out = append(out, longestExcess(inner, outer, work)...)
+	if work.exact { // what isn't covered was reported with its line
+		inner.Allow = covered
 	}
 	for _, d := range outer.Deny {
 		if same(inner.Deny, outer.Deny) || !work.spend(1+len(inner.Deny)+len(inner.Allow)) {
@@ -93,17 +69,111 @@ func networkExcess(inner, outer Network, work *effort) []excess {
 		if denyKept(d, inner) {
 			continue
 		}
-		out = append(out, excess{key: "network.deny", at: inner.Source.Range, grant: d.Source.Range,
+		out = append(out, excess{key: "network.deny", at: inner.Source.Range, grant: d.Source.Range, granted: ruleText(d),
+			unknown: work.exact && denyUnknown(d, inner, outer),
 			summary: ruleText(d) + " is denied there and not here", hint: "add `deny: [" + d.Target() + "]`"})
 	}
 	return out
+}
+
+// effectiveLines are the lines of allow that decide something and aren't denied.
+func effectiveLines(n Network, work *effort) []firewall.Rule {
+	allow := firewall.Deciding(n.Allow)
+	if work.spend(len(allow) * (1 + len(n.Deny))) {
+		allow = firewall.WithoutDenied(allow, n.Deny)
+	}
+	return allow
+}
+
+func modeExcess(inner, outer Network) excess {
+	grant := outer.Mode.Source.Range
+	if grant.Filename == "" {
+		grant = outer.Source.Range
+	}
+	at := inner.Mode.Source.Range
+	if at.Filename == "" {
+		at = inner.Source.Range
+	}
+	return excess{key: "network.mode", at: at, grant: grant, have: inner.Mode.V.String(), granted: outer.Mode.V.String(),
+		summary: fmt.Sprintf("network %s is more than the workshop's %s", inner.Mode.V, outer.Mode.V),
+		hint:    fmt.Sprintf("write %s here, or raise the workshop's network to %s", outer.Mode.V, inner.Mode.V)}
+}
+
+// raisedExcess are the lines that a network whose mode is more reaches beside what the
+// mode says: all of them in mode restricted, those that open needs in open.
+func raisedExcess(inner, outer Network, work *effort) []excess {
+	inner.Allow = effectiveLines(inner, work)
+	if inner.Mode.V == firewall.Open {
+		inner.Allow = slices.DeleteFunc(slices.Clone(inner.Allow), public)
+	}
+	out, _ := linesExcess(inner, outer, work)
+	return out
+}
+
+// linesExcess are the lines of allow that outer doesn't cover; covered are the others.
+func linesExcess(inner, outer Network, work *effort) (out []excess, covered []firewall.Rule) {
+	if same(inner.Allow, outer.Allow) {
+		return nil, inner.Allow
+	}
+	known := map[string]bool{} // equal lines need no search
+	if work.exact {
+		for i := range outer.Allow {
+			known[ruleKey(outer.Allow[i])] = true
+		}
+	}
+	for _, r := range inner.Allow {
+		if known[ruleKey(r)] {
+			covered = append(covered, r)
+			continue
+		}
+		if !work.spend(1 + len(outer.Allow)) {
+			break
+		}
+		if allowedBy(r, outer) {
+			covered = append(covered, r)
+			continue
+		}
+		if !work.spend(2 * len(outer.Allow)) { // looked through again, for the words
+			break
+		}
+		grant, granted := nearestGrant(r, outer)
+		out = append(out, excess{key: "network.allow", at: r.Source.Range, grant: grant, have: lineText(r), granted: granted,
+			unknown: work.exact && lineUnknown(r, inner, outer),
+			summary: ruleText(r) + " is not covered by a line of the workshop's allow",
+			hint:    allowHint(r, outer)})
+	}
+	return out, covered
+}
+
+// lineUnknown reports whether a line that isn't covered may be, by the value of a
+// variable: its own, or that of a line which inner doesn't have.
+func lineUnknown(r firewall.Rule, inner, outer Network) bool {
+	return r.Template != "" || anyRule(outer.Allow, func(o firewall.Rule) bool {
+		return o.Template != "" && portsMeet(o.Ports, r.Ports) && !firewall.CoveredBy(o, inner.Allow)
+	})
+}
+
+// denyUnknown reports whether a line that isn't denied may be, by the value of a
+// variable: its own, that of a line which outer doesn't have, or that of all lines
+// of which it could take something.
+func denyUnknown(d firewall.Rule, inner, outer Network) bool {
+	if d.Template != "" || anyRule(inner.Deny, func(o firewall.Rule) bool {
+		return o.Template != "" && portsMeet(o.Ports, d.Ports) && !firewall.CoveredBy(o, outer.Deny)
+	}) {
+		return true
+	}
+	return inner.Mode.V != firewall.Open && !anyRule(inner.Allow, func(r firewall.Rule) bool { return r.Template == "" && mayMeet(r, d) })
 }
 
 // same reports whether a list was inherited: it covers itself.
 func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 func allowedBy(r firewall.Rule, n Network) bool {
-	if firewall.CoveredBy(r, n.Allow) {
+	lines := n.Allow
+	if r.Host.OnlyByName() {
+		lines = slices.DeleteFunc(slices.Clone(lines), func(o firewall.Rule) bool { return o.Host.IsWildcard() })
+	}
+	if firewall.CoveredBy(r, lines) {
 		return true
 	}
 	return n.Mode.V == firewall.Open && public(r)
@@ -115,7 +185,7 @@ func allowedBy(r firewall.Rule, n Network) bool {
 // and none that a rule can open is smaller than /16.
 func public(r firewall.Rule) bool {
 	if !r.CIDR.IsValid() {
-		return !r.Host.IsZero() && !r.Private
+		return r.Host.InOpen() && !r.Private
 	}
 	if r.CIDR.Addr().Is4() && r.CIDR.Bits() < 16 || r.CIDR.Addr().Is6() && r.CIDR.Bits() < 7 {
 		return false
@@ -167,21 +237,21 @@ func portsMeet(a, b []firewall.PortRange) bool {
 }
 
 // nearestGrant returns the line that a reader would compare: one for the same
-// host with other ports, else the whole network.
-func nearestGrant(r firewall.Rule, n Network) diag.Range {
+// host with other ports, else the whole network, without words.
+func nearestGrant(r firewall.Rule, n Network) (diag.Range, string) {
 	for _, o := range n.Allow {
 		if sameTarget(r, o) {
-			return o.Source.Range
+			return o.Source.Range, lineText(o)
 		}
 	}
 	if n.Source.Range.Filename != "" {
-		return n.Source.Range
+		return n.Source.Range, ""
 	}
-	return n.Mode.Source.Range
+	return n.Mode.Source.Range, ""
 }
 
 func sameTarget(r, o firewall.Rule) bool {
-	o.Ports, o.Private, o.ECH, o.Upload = r.Ports, true, true, firewall.Budget{}
+	o.Ports, o.Private, o.ECH, o.Upload = r.Ports, o.Template == "" || r.Private, true, firewall.Budget{}
 	return o.Covers(r)
 }
 
@@ -206,6 +276,21 @@ func ruleText(r firewall.Rule) string {
 	text := r.Target() + " port " + portsText(r.Ports)
 	if r.Preset != "" {
 		text += " (of the preset " + r.Preset + ")"
+	}
+	return text
+}
+
+// lineText is a line with all that it opens.
+func lineText(r firewall.Rule) string {
+	text := ruleText(r)
+	if r.Private {
+		text += " private"
+	}
+	if r.ECH {
+		text += " ech"
+	}
+	if !r.Upload.IsZero() {
+		text += " upload " + r.Upload.String()
 	}
 	return text
 }

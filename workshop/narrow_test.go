@@ -307,3 +307,32 @@ func TestResidues(t *testing.T) {
 		}
 	}
 }
+
+// The longest line that a name fits decides, and resolvers over HTTPS have lines of
+// their own: a wider line of the workshop doesn't grant what it doesn't open.
+func TestNarrowingByTheDecidingLine(t *testing.T) {
+	const text = "workshop:\n  name: w\n  container:\n    image: i:1\n    network: {mode: restricted, allow: [{host: \"**.example.org\", private: true}, a.example.org, {host: \"**.example.net\", ech: allow}, b.example.net, \"**.nextdns.io\"]}\n  workers:\n    - {name: a, container: {network: {allow: %s}}}\n"
+	for name, tt := range map[string]struct {
+		allow string
+		want  []string
+	}{
+		"both lines":                  {`[{host: "**.example.org", private: true}, a.example.org]`, nil},
+		"a name that is private":      {`[{host: c.example.org, private: true}]`, nil},
+		"the wide line alone":         {`[{host: "**.example.org", private: true}]`, []string{"7: **.example.org port 80,443 opens more than the workshop's longer line for a.example.org [5]"}},
+		"the longer line, private":    {`[{host: a.example.org, private: true}]`, []string{"7: a.example.org port 80,443 opens more than the workshop's longer line for a.example.org [5]"}},
+		"the wide line alone, ech":    {`[{host: "**.example.net", ech: allow}]`, []string{"7: **.example.net port 80,443 opens more than the workshop's longer line for b.example.net [5]"}},
+		"the wide line, not private":  {`["**.example.org"]`, nil},
+		"a resolver below a wildcard": {`[dns.nextdns.io]`, []string{"7: dns.nextdns.io port 80,443 is not covered by a line of the workshop's allow [5]"}},
+	} {
+		_, diags := Load(t.Context(), project(fmt.Sprintf(text, tt.allow), map[string]string{"workers/a.md": plainWorker}), "workshop.yaml", Options{})
+		var got []string
+		for i, s := range places(diags) {
+			if diags[i].Severity == diag.Error {
+				got = append(got, s)
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}

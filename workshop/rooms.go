@@ -77,10 +77,15 @@ func roomKey(wk *Worker) string {
 	return n.Mode.V.String() + "\nallow " + ruleSet(n.Allow) + "\ndeny " + ruleSet(n.Deny)
 }
 
+// ruleKey is equal for lines that say the same, wherever they are written.
+func ruleKey(r firewall.Rule) string {
+	return fmt.Sprintf("%q %s %t %t %s", r.Target(), portsText(r.Ports), r.Private, r.ECH, r.Upload)
+}
+
 func ruleSet(rules []firewall.Rule) string {
 	keys := make([]string, len(rules))
 	for i, r := range rules {
-		keys[i] = fmt.Sprintf("%q %s %t %t %s", r.Target(), portsText(r.Ports), r.Private, r.ECH, r.Upload)
+		keys[i] = ruleKey(r)
 	}
 	slices.Sort(keys)
 	return strings.Join(slices.Compact(keys), ",")

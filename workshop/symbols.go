@@ -1,6 +1,8 @@
 package workshop
 
 import (
+	"io/fs"
+	"path"
 	"reflect"
 	"slices"
 	"strconv"
@@ -208,3 +210,25 @@ func overlaps(a, b diag.Range) bool {
 
 // standsIn reports whether a value may be another one on a machine.
 func (d *decoder) standsIn(s diag.Source) bool { return d.symbols != nil && s.Template != "" }
+
+// ProjectVariables are the values that the `.env` next to a workshop's file sets of the
+// variables that the workshop uses. A file that can't be read sets none.
+func ProjectVariables(fsys fs.FS, w *Workshop) map[string]string {
+	out := map[string]string{}
+	v := environment(fsys, path.Dir(w.File), Options{}, &problems{})
+	for _, x := range w.Variables {
+		if s, ok := v.lookup(x.Name); ok {
+			out[x.Name] = s.text
+		}
+	}
+	return out
+}
+
+// VariablesIn are the names of the variables in a template, each as often as it is there.
+func VariablesIn(template string) (names []string) {
+	eachVariable(template, func(from, to int) {
+		name, _, _ := parseVariable(template[from:to])
+		names = append(names, name)
+	})
+	return names
+}

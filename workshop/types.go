@@ -74,6 +74,8 @@ type Worker struct {
 
 // Container is where a worker runs.
 type Container struct {
+	// Source is the workshop's `container:`.
+	Source diag.Source
 	// Image is a reference (package reference reads it), or [HostImage]; empty
 	// exactly when Build is set. Its path, if it has one, is relative to the file.
 	Image Value[string]

@@ -78,6 +78,12 @@ var rules = append(apart("/internal/cli/", verbs, "what two groups of verbs shar
 		{module + "/internal/engine/...", "never upward"},
 		{module + "/internal/cli/...", "never upward"},
 	}, effects...)},
+	{from: module + "/internal/diff", bans: append([]ban{
+		{module + "/compose/...", "what is granted is compared, not how it is compiled"},
+		{module + "/internal/engine/...", "both sides are text"},
+		{module + "/internal/app", "never upward"},
+		{module + "/internal/cli/...", "never upward"},
+	}, effects...)},
 	{from: module + "/internal/engine/...", bans: []ban{
 		{module + "/internal/cli/...", "never upward"},
 		{"github.com/spf13/...", "only internal/cli knows cobra and viper"},
