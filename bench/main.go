@@ -40,7 +40,7 @@ func main() {
 	b := &bench{}
 	flag.StringVar(&b.bin, "bin", "bin", "directory of the built programs")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of the engine scenarios")
-	only := flag.String("only", "", "parts to run, separated by commas: process, scale, network, updown, tools, namespace, run, work, many, size (default all of these), soak, kills")
+	only := flag.String("only", "", "parts to run, separated by commas: process, review, scale, network, updown, tools, namespace, run, work, many, size (default all of these), soak, kills")
 	flag.DurationVar(&b.soakFor, "for", 10*time.Minute, "how long the parts soak and kills run")
 	sizes := flag.String("n", "1,5,20", "numbers of workers for up and down")
 	clean := flag.Bool("clean-build", false, "also measure a build with an empty cache (minutes)")
@@ -70,6 +70,7 @@ func (b *bench) run(only, sizes string, clean bool) (err error) {
 		do   func() error
 	}{
 		{"process", b.processes},
+		{"review", b.review},
 		{"scale", b.scale},
 		{"network", b.network},
 		{"updown", func() error { return b.upDown(sizes) }},
