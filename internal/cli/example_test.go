@@ -2,7 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/llmdo/workshop/internal/app"
@@ -43,5 +46,54 @@ func TestExamplesAreLocked(t *testing.T) {
 				t.Errorf("exit code %d\n%s\nIf that is right: (cd %s && workshop lock), and commit workshop.lock", code, &out, dir)
 			}
 		})
+	}
+}
+
+// TestEachByteCounts: a byte more in any file that a lock covers is named, by its name.
+func TestEachByteCounts(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"full", "hello"} { // one mounts a directory of the other
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS("../../examples/"+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir = filepath.Join(dir, "full")
+	check := func() (int, string) {
+		var out bytes.Buffer
+		code := Run(t.Context(), NewWorkshop, []string{"lock", "--check"}, &command.System{Env: &app.Env{Dir: dir, Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}, Out: &out, Err: &out})
+		return code, out.String()
+	}
+	if code, said := check(); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	for name, want := range map[string]string{
+		"workshop.yaml": "file workshop.yaml is ", "schemas/report.yaml": "file schemas/report.yaml is ", "workers/code-reviewer.md": "file workers/code-reviewer.md is ",
+		"workers/preview/preview.worker": "file workers/preview/preview.worker is ", "docker/Dockerfile": "build ./docker target scanner is ",
+		"docker/new": "build ./docker target scanner is ", "workshop.lock": "the lock is cut off",
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(dir, name)
+			before, err := os.ReadFile(file)
+			if err != nil && name != "docker/new" {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, append(slices.Clip(before), '#'), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			code, said := check()
+			if code != 3 || !strings.Contains(said, want) {
+				t.Errorf("exit code %d, want 3 and %q\n%s", code, want, said)
+			}
+			err = os.Remove(file)
+			if err == nil && before != nil {
+				err = os.WriteFile(file, before, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if code, said := check(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, said)
 	}
 }
