@@ -83,13 +83,18 @@ func output(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return finish(ctx, cancel, cmd, args[0])
+}
+
+// finish runs a command, whose context cancel ends, and returns what it printed.
+func finish(ctx context.Context, cancel func(), cmd *exec.Cmd, verb string) ([]byte, error) {
 	out := &bounded{left: maxOutput, cancel: cancel}
 	said := &bounded{left: 64 << 10}
 	cmd.Stdout, cmd.Stderr = out, said
-	err = cmd.Run()
+	err := cmd.Run()
 	switch {
 	case out.over:
-		return nil, fmt.Errorf("git %s printed more than %d bytes", args[0], maxOutput)
+		return nil, fmt.Errorf("git %s printed more than %d bytes", verb, maxOutput)
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:

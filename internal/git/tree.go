@@ -33,7 +33,7 @@ func Tree(ctx context.Context, dir, revision string) (*Files, error) {
 	}
 	list, err := output(ctx, dir, "ls-tree", "-r", "-z", "-l", "--full-tree", f.Commit+":"+prefix)
 	if err == nil {
-		err = f.fill(list)
+		_, err = f.listed(list)
 	} else if said, ok := errors.AsType[*Error](err); ok && prefix != "" && strings.Contains(said.Said, "Not a valid object name") {
 		err = nil // the directory wasn't there
 	}
@@ -66,8 +66,9 @@ func locate(ctx context.Context, dir string) (prefix string, err error) {
 	return prefix, nil
 }
 
-// fill reads what ls-tree -z -l prints: "MODE TYPE OBJECT SIZE\tPATH\0".
-func (f *Files) fill(list []byte) error {
+// listed adds what ls-tree -z -l prints, "MODE TYPE OBJECT SIZE\tPATH\0", and returns the
+// paths.
+func (f *Files) listed(list []byte) (names []string, err error) {
 	for line := range bytes.SplitSeq(list, []byte{0}) {
 		if len(line) == 0 {
 			continue
@@ -75,10 +76,10 @@ func (f *Files) fill(list []byte) error {
 		head, name, ok := strings.Cut(string(line), "\t")
 		fields := strings.Fields(head)
 		if !ok || len(fields) != 4 {
-			return fmt.Errorf("git ls-tree printed %q", clip.Bytes(string(line), 80))
+			return nil, fmt.Errorf("git ls-tree printed %q", clip.Bytes(string(line), 80))
 		}
 		if len(f.entries) >= maxEntries {
-			return fmt.Errorf("the tree has more than %d files", maxEntries)
+			return nil, fmt.Errorf("the tree has more than %d files", maxEntries)
 		}
 		e := entry{object: fields[2]}
 		switch fields[0] {
@@ -90,14 +91,14 @@ func (f *Files) fill(list []byte) error {
 			e.kind = directory
 		}
 		if e.kind != directory {
-			var err error
 			if e.size, err = strconv.ParseInt(fields[3], 10, 64); err != nil {
-				return fmt.Errorf("git ls-tree printed the size %q", fields[3])
+				return nil, fmt.Errorf("git ls-tree printed the size %q", fields[3])
 			}
 		}
 		f.add(name, e)
+		names = append(names, name)
 	}
-	return nil
+	return names, nil
 }
 
 // add adds a file and the directories above it.

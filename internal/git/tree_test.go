@@ -42,7 +42,7 @@ func commit(t *testing.T, dir string, files map[string]string) {
 			t.Fatal(err)
 		}
 	}
-	run(t, dir, "add", "-A")
+	run(t, dir, "-c", "core.protectNTFS=false", "add", "-A")
 	run(t, dir, "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false", "commit", "-qm", "x", "--allow-empty")
 }
 
