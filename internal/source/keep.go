@@ -1,0 +1,118 @@
+package source
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
+)
+
+// Limits of a tree that is read, in files and bytes: those of what is fetched.
+const (
+	maxFiles = 256
+	maxFile  = 1 << 20
+	maxTree  = 8 << 20
+)
+
+// Cache keeps trees by their hashes in a directory of the user.
+type Cache struct{ Dir string }
+
+// file is the name of a tree in the cache.
+func (c Cache) file(hash string) string {
+	return filepath.Join(c.Dir, hex.EncodeToString([]byte(hash))+".json")
+}
+
+// Put keeps a tree.
+func (c Cache) Put(t Tree) error {
+	hash, err := t.Hash()
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(c.file(hash), data, 0o600)
+}
+
+// Get returns a tree by its hash. [fs.ErrNotExist]: it isn't there; whatever else is
+// there in its place is an error.
+func (c Cache) Get(hash string) (Tree, error) {
+	data, err := boundedfile.Read(c.file(hash), 2*maxTree)
+	if err != nil {
+		return nil, err
+	}
+	var t Tree
+	if err := json.Unmarshal(data, &t); err != nil {
+		return nil, fmt.Errorf("%s was changed by another program: %w", c.file(hash), err)
+	}
+	if err := t.Is(hash); err != nil {
+		return nil, fmt.Errorf("%s was changed by another program: %w", c.file(hash), err)
+	}
+	return t, nil
+}
+
+// VendorDir is where a project has its sources, below its own directory.
+const VendorDir = ".workshop/_vendor"
+
+// VendorName is the name of a source's directory in [VendorDir].
+func (id ID) VendorName() string { return strings.NewReplacer("/", ",", ":", "_").Replace(id.String()) }
+
+// Vendored reads a source from the vendor directory of a project. [fs.ErrNotExist]: it isn't
+// there. Its hash is not checked.
+func Vendored(project *os.Root, id ID) (Tree, error) {
+	root, err := project.OpenRoot(path.Join(VendorDir, id.VendorName()))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	t, left := Tree{}, int64(maxTree)
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || d.IsDir():
+			return err
+		case !d.Type().IsRegular():
+			return fmt.Errorf("%s is not a regular file", name)
+		case len(t) == maxFiles:
+			return fmt.Errorf("more than %d files", maxFiles)
+		}
+		text, err := boundedfile.ReadIn(root, name, min(maxFile, left))
+		t[name], left = text, left-int64(len(text))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("vendored %s: %w", id, err)
+	}
+	return t, nil
+}
+
+// Vendor writes a source into the vendor directory of a project, in the place of what is
+// there.
+func Vendor(project *os.Root, id ID, t Tree) error {
+	dir := path.Join(VendorDir, id.VendorName())
+	if err := project.RemoveAll(dir); err != nil {
+		return err
+	}
+	for name, text := range t {
+		at := path.Join(dir, name)
+		err := project.MkdirAll(path.Dir(at), 0o755)
+		if err == nil {
+			err = project.WriteFile(at, text, 0o644)
+		}
+		if err != nil {
+			return errors.Join(err, project.RemoveAll(dir))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+// Package source names what a workshop takes from other repositories, chooses which
+// commit of one a version means, and keeps what was fetched by the hash of its content
+// (B46, B47). What it reads, from a remote repository, a cache that other programs write to
+// or a directory of the project, is hostile: a tree counts only where its hash is the
+// locked one.
+package source
+
+import (
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/git"
+	"github.com/llmdo/workshop/internal/lib/clip"
+)
+
+// ID names a directory of a repository, whatever its version. The zero value names none.
+// IDs are comparable: two ways to write one are equal.
+type ID struct {
+	scheme string // https or ssh
+	user   string // of ssh
+	host   string // lower case, without the default port
+	path   string // of the repository, without slashes at its ends and without .git
+	dir    string // in it; "" is its root
+}
+
+// ParseID reads what workshop.yaml has in `from:`, git+https://HOST/PATH//DIR or
+// git+ssh://[USER@]HOST/PATH//DIR.
+func ParseID(text string) (ID, error) {
+	bad := func(why string) (ID, error) {
+		return ID{}, fmt.Errorf("%q is not a source: %s", clip.Bytes(text, 200), why)
+	}
+	address, isGit := strings.CutPrefix(text, "git+")
+	if !isGit {
+		return bad("want git+https://HOST/PATH//DIR")
+	}
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return bad("want git+https://HOST/PATH//DIR")
+	}
+	rest, dir, _ := strings.Cut(rest, "//")
+	remote, err := git.ParseRemote(scheme + "://" + rest)
+	if err != nil {
+		return ID{}, err
+	}
+	if dir = strings.TrimSuffix(dir, "/"); dir != "" && (!fs.ValidPath(dir) || dir == "." || strings.ContainsFunc(dir, unusual)) {
+		return bad("its directory is not a plain path without ..")
+	}
+	u, err := url.Parse(remote.String())
+	if err != nil {
+		return ID{}, err
+	}
+	id := ID{scheme: u.Scheme, host: strings.ToLower(u.Hostname()), dir: dir}
+	if u.User != nil {
+		id.user = u.User.Username()
+	}
+	if port := u.Port(); port != "" && port != map[string]string{"https": "443", "ssh": "22"}[u.Scheme] {
+		id.host += ":" + port
+	}
+	id.path = strings.TrimSuffix(strings.Trim(path.Clean(u.Path), "/"), ".git")
+	if id.path == "" || id.path == "." || strings.ContainsFunc(id.path, unusual) || strings.Contains(u.Path, "/../") || strings.HasSuffix(u.Path, "/..") {
+		return bad("its path is not a plain path without ..")
+	}
+	return id, nil
+}
+
+// unusual reports whether a character doesn't belong into the name of a repository: it is
+// part of file names, and is shown on terminals.
+func unusual(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"'\:*?<>|$%&;()[]{}!,#`+"`", r)
+}
+
+// String is what locks and commands name it by: HOST/PATH//DIR.
+func (id ID) String() string {
+	out := id.host + "/" + id.path
+	if id.dir != "" {
+		out += "//" + id.dir
+	}
+	return out
+}
+
+// Host is the machine that it comes from, with its port if that isn't the usual one.
+func (id ID) Host() string { return id.host }
+
+// Dir is the directory in the repository; "" is its root.
+func (id ID) Dir() string { return id.dir }
+
+// From is the source as workshop.yaml has it.
+func (id ID) From() string {
+	out := "git+" + id.address()
+	if id.dir != "" {
+		out += "//" + id.dir
+	}
+	return out
+}
+
+func (id ID) address() string {
+	at := ""
+	if id.user != "" {
+		at = id.user + "@"
+	}
+	return id.scheme + "://" + at + id.host + "/" + id.path
+}
+
+// Remote is its repository.
+func (id ID) Remote() (git.Remote, error) { return git.ParseRemote(id.address()) }

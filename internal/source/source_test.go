@@ -1,0 +1,193 @@
+package source
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/llmdo/workshop/internal/git"
+)
+
+func TestParseID(t *testing.T) {
+	for text, want := range map[string]string{
+		"git+https://git.example.org/acme/workshops//go-review":   "git.example.org/acme/workshops//go-review",
+		"git+https://GIT.example.org/acme/workshops.git//a/b/":    "git.example.org/acme/workshops//a/b",
+		"git+https://git.example.org:443/acme/workshops/":         "git.example.org/acme/workshops",
+		"git+https://git.example.org:8443/acme/workshops":         "git.example.org:8443/acme/workshops",
+		"git+ssh://git@git.example.org:22/acme/workshops//review": "git.example.org/acme/workshops//review",
+		"https://git.example.org/acme":                            "! want git+https",
+		"git+http://git.example.org/acme":                         "! want https:// or ssh://",
+		"git+file:///etc//x":                                      "! is not the address",
+		"git+ext::id":                                             "! want git+https",
+		"git+https://git.example.org/acme//../x":                  "! without ..",
+		"git+https://git.example.org/acme//a/../b":                "! without ..",
+		"git+https://git.example.org/acme//.":                     "! without ..",
+		"git+https://git.example.org/acme/../other":               "! without ..",
+		"git+https://git.example.org/acme//a//b":                  "! without ..",
+		"git+https://git.example.org/%2e%2e/x":                    "! without ..",
+		"git+https://git.example.org/a%0ab":                       "! is not a plain path",
+		"git+https://git.example.org/acme//a\x1b[2J":              "! ",
+		"git+https://user:secret@git.example.org/a":               "! it has credentials",
+		"git+ssh://-oProxyCommand=id/a":                           "! not valid",
+		"":                                                        "! want git+https",
+	} {
+		id, err := ParseID(text)
+		if why, bad := strings.CutPrefix(want, "! "); bad {
+			if err == nil || !strings.Contains(err.Error(), why) {
+				t.Errorf("%q: %v, %v; want %s", text, id, err, why)
+			}
+			continue
+		}
+		if err != nil || id.String() != want {
+			t.Errorf("%q: %v, %v; want %s", text, id, err, want)
+			continue
+		}
+		if again, err := ParseID(id.From()); err != nil || again != id {
+			t.Errorf("%q: written as %s: %v, %v", text, id.From(), again, err)
+		}
+	}
+}
+
+func TestResolve(t *testing.T) {
+	commit := func(c string) string { return strings.Repeat(c, 40) }
+	tag := func(name, c string) git.Ref {
+		return git.Ref{Name: "refs/tags/" + name, Object: commit(c), Commit: commit(c)}
+	}
+	refs := []git.Ref{
+		{Name: "refs/heads/main", Object: commit("f"), Commit: commit("f")}, {Name: "refs/heads/" + commit("a"), Object: commit("e"), Commit: commit("e")},
+		tag("v1.3.9", "1"), tag("v1.4.0", "2"), tag("1.4.2", "3"), tag("v1.10.0", "4"), tag("v1.11.0-rc.1", "5"), tag("v2.0.0", "6"), tag("nightly", "7"), tag("v1.4", "8"), tag("v99", "9"),
+	}
+	for version, want := range map[string]string{
+		"^1.4":         "v1.10.0",
+		"~1.4.0":       "1.4.2",
+		"":             "v2.0.0",
+		">=1.3, <1.4":  "v1.3.9",
+		"^1.11.0-rc.0": "v1.11.0-rc.1",
+		"v1.4":         "v1.4",
+		"nightly":      "nightly",
+		commit("f"):    "refs/heads/main",
+		commit("e"):    "refs/heads/" + commit("a"),
+		commit("a"):    "! no branch or tag points at the commit",
+		"^3":           "! no tag is a version within ^3: it has",
+		"main":         "! main is a branch",
+		"none":         "! there is no tag none: it has v1.3.9",
+	} {
+		v, err := ParseVersion(version)
+		if err != nil {
+			t.Errorf("%q: %v", version, err)
+			continue
+		}
+		r, err := v.Resolve(refs)
+		if why, bad := strings.CutPrefix(want, "! "); bad {
+			if err == nil || !strings.Contains(err.Error(), why) {
+				t.Errorf("%q: %v, %v; want %s", version, r, err, why)
+			}
+			continue
+		}
+		if err != nil || strings.TrimPrefix(r.Name, "refs/tags/") != want {
+			t.Errorf("%q: %v, %v; want %s", version, r, err, want)
+		}
+	}
+	v, _ := ParseVersion("^1")
+	if r, err := v.Resolve([]git.Ref{tag("v1.0.0", "1"), tag("1.0.0", "2")}); err == nil {
+		t.Errorf("two commits of one version: %v", r)
+	}
+	for _, bad := range []string{"^", "^y", "1.4 ||", "a\nb", ">=1 <", strings.Repeat("1", 101)} {
+		if v, err := ParseVersion(bad); err == nil {
+			t.Errorf("%q is taken: %v", bad, v)
+		}
+	}
+}
+
+// B46: a tree counts only as what was locked, wherever it comes from.
+func TestKept(t *testing.T) {
+	tree := Tree{"workshop.yaml": []byte("a\n"), "workers/x.md": []byte("b\r\n")}
+	hash, err := tree.Hash()
+	if err != nil || !strings.HasPrefix(hash, "h1:") {
+		t.Fatal(hash, err)
+	}
+	c := Cache{filepath.Join(t.TempDir(), "cache")}
+	if _, err := c.Get(hash); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if err := c.Put(tree); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Get(hash); err != nil || cmp.Diff(tree, got) != "" {
+		t.Errorf("%v, %v", got, err)
+	}
+	for name, text := range map[string]string{"another tree": `{"workshop.yaml": "YQ=="}`, "no tree": "x", "nothing": ""} {
+		if err := os.WriteFile(c.file(hash), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.Get(hash); err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "was changed by another program") {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	id, err := ParseID("git+https://git.example.org:8443/acme/w//a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Vendored(root, id); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if err := errors.Join(Vendor(root, id, Tree{"old": nil}), Vendor(root, id, tree)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Vendored(root, id)
+	if err != nil || got.Is(hash) != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	at := filepath.Join(dir, VendorDir, id.VendorName())
+	if filepath.Base(at) != "git.example.org_8443,acme,w,,a,b" {
+		t.Error(at)
+	}
+	if err := os.WriteFile(filepath.Join(at, "more"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Vendored(root, id); err != nil || got.Is(hash) == nil {
+		t.Errorf("a file more is not noticed: %v, %v", got, err)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(at, "more")), os.Symlink("/etc/passwd", filepath.Join(at, "more"))); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Vendored(root, id); err == nil {
+		t.Errorf("a symbolic link is read: %v", got)
+	}
+	if err := errors.Join(os.RemoveAll(filepath.Join(dir, ".workshop")), os.Symlink(t.TempDir(), filepath.Join(dir, ".workshop"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := Vendor(root, id, tree); err == nil {
+		t.Error("it is written outside of the project")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("git+https://git.example.org/acme/w//a", "^1.4")
+	f.Add("git+ssh://git@git.example.org/~a/w", ">=1, <2 || 3.x")
+	f.Fuzz(func(t *testing.T, from, version string) {
+		if id, err := ParseID(from); err == nil {
+			if again, err := ParseID(id.From()); err != nil || again != id {
+				t.Errorf("%q: %v, then %v, %v", from, id, again, err)
+			}
+			if name := id.VendorName(); !fs.ValidPath(name) || strings.Contains(name, "/") {
+				t.Errorf("%q: vendored as %q", from, name)
+			}
+		}
+		if v, err := ParseVersion(version); err == nil {
+			_, _ = v.Resolve([]git.Ref{{Name: "refs/tags/v1.0.0", Commit: strings.Repeat("a", 40)}})
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/llmdo/workshop/internal/git"
+	"github.com/llmdo/workshop/internal/lib/clip"
+)
+
+// Version is what a workshop takes of a source: a range of releases, a tag, or a commit.
+type Version struct {
+	text   string
+	within *semver.Constraints // nil for a tag or a commit
+}
+
+var commitName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`) })
+
+// maxVersion bounds a version, in bytes: a range of alternatives without end costs time.
+const maxVersion = 100
+
+// ParseVersion reads a version: "^1.4", "~1.4.2", ">=1.2, <2", a tag such as v1.4.2, or a
+// whole commit; "" is the newest release.
+func ParseVersion(text string) (Version, error) {
+	if len(text) > maxVersion || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
+		return Version{}, fmt.Errorf("%q is not a version: want ^1.4, v1.4.2 or a commit", clip.Bytes(text, 40))
+	}
+	v := Version{text: text}
+	if strings.ContainsAny(text, "^~<>=*, |") || text == "" {
+		within, err := semver.NewConstraint(text)
+		if text == "" {
+			within, err = semver.NewConstraint("*")
+		}
+		if err != nil {
+			return Version{}, fmt.Errorf("%q is not a range of versions: want ^1.4, ~1.4.2 or >=1.2, <2", text)
+		}
+		v.within = within
+	}
+	return v, nil
+}
+
+// String is the version as it was written.
+func (v Version) String() string { return v.text }
+
+// Resolve returns the tag or commit that a version means in a repository with these
+// references: the newest release of a range, never a prerelease unless the range names
+// one; and a commit only where a branch or tag points at it, since a server may have
+// commits that nobody of the repository wrote.
+func (v Version) Resolve(refs []git.Ref) (git.Ref, error) {
+	switch {
+	case v.within != nil:
+		return v.newest(refs)
+	case commitName().MatchString(v.text):
+		for _, r := range refs {
+			if r.Commit == v.text {
+				return r, nil
+			}
+		}
+		return git.Ref{}, fmt.Errorf("no branch or tag points at the commit %s", v.text)
+	}
+	for _, r := range refs {
+		if r.Name == "refs/tags/"+v.text {
+			return r, nil
+		}
+	}
+	for _, r := range refs {
+		if r.Name == "refs/heads/"+v.text {
+			return git.Ref{}, fmt.Errorf("%s is a branch, which means another commit every day: write a tag, a range of versions or the commit %s", v.text, r.Commit)
+		}
+	}
+	return git.Ref{}, fmt.Errorf("there is no tag %s: %s", v.text, tagsText(refs))
+}
+
+// newest takes tags that are versions: v1.4.2 or 1.4.2, but not 1.4.
+func (v Version) newest(refs []git.Ref) (best git.Ref, err error) {
+	var top *semver.Version
+	for _, r := range refs {
+		name, isTag := strings.CutPrefix(r.Name, "refs/tags/")
+		version, err := semver.StrictNewVersion(strings.TrimPrefix(name, "v"))
+		if !isTag || err != nil || !v.within.Check(version) {
+			continue
+		}
+		switch {
+		case top == nil || version.GreaterThan(top):
+			top, best = version, r
+		case version.Equal(top) && r.Commit != best.Commit:
+			return git.Ref{}, fmt.Errorf("the tags %s and %s are one version and two commits: name one of them", strings.TrimPrefix(best.Name, "refs/tags/"), name)
+		}
+	}
+	if top == nil {
+		return git.Ref{}, errors.New("no tag is a version within " + v.text + ": " + tagsText(refs))
+	}
+	return best, nil
+}
+
+// tagsText names the last tags.
+func tagsText(refs []git.Ref) string {
+	var tags []string
+	for _, r := range refs {
+		if name, ok := strings.CutPrefix(r.Name, "refs/tags/"); ok {
+			tags = append(tags, name)
+		}
+	}
+	if len(tags) == 0 {
+		return "the repository has no tags"
+	}
+	more := ""
+	const shown = 10
+	if n := len(tags) - shown; n > 0 {
+		tags, more = tags[n:], fmt.Sprintf(" and %d more", n)
+	}
+	return "it has " + strings.Join(tags, ", ") + more
+}
