@@ -24,7 +24,7 @@ NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
 SBOM        := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 DEADCODE    := golang.org/x/tools/cmd/deadcode@v0.51.0
 
-.PHONY: help build inits programs test test-short test-race test-vm test-breaks cross vet lint bench soak dist generate verify demo worker-image fuzz clean
+.PHONY: help build inits programs test test-short test-race test-vm test-breaks test-verify cross vet lint bench soak dist generate verify demo worker-image fuzz clean
 
 help: ## lists the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -66,6 +66,9 @@ test-vm: ## what depends on the kernel, on another one (6.1, in a virtual machin
 test-breaks: build ## breaks each promise, each check of the guard and of the fences once, and expects exactly its tests to fail
 	scripts/with-engine $(GO) run ./e2e/breaks/checks
 	scripts/with-engine $(GO) run ./e2e/breaks/run
+
+test-verify: build ## breaks what runs, one promise at a time, and expects `workshop verify` to find it
+	scripts/with-engine $(GO) run ./e2e/breaks/run -verify
 
 cross: ## builds the host programs for macOS and Windows; the tests only check their types
 	GOOS=darwin $(GO) build -o /dev/null ./cmd/workshop && GOOS=darwin $(GO) vet ./cmd/llmdo

@@ -4,12 +4,14 @@ package e2e
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/internal/verify"
 )
@@ -24,12 +26,17 @@ func verified(s *scenario.Scenario, args ...string) (r verify.Report, code int) 
 	return r, d.Code
 }
 
+// prepareVerify completes the directory and environment of testdata/verify.
+func prepareVerify(s *scenario.Scenario) {
+	s.Write("out/.git/hooks/sample", "")
+	s.Env = append(s.Env, "VERIFY_TOKEN=0123456789abcdef", "ANTHROPIC_API_KEY=sk-of-who-starts-it")
+}
+
 // TestVerify: five workers of a workshop as it should be. Every promise of which the table
 // says that it can be tested without disruption is held, and no packet leaves the guard.
 func TestVerify(t *testing.T) {
 	s := scenario.New(t, "verify", "verify says of every promise whether it is held, in less than five seconds, and sends nothing out")
-	s.Write("out/.git/hooks/sample", "")
-	s.Env = append(s.Env, "VERIFY_TOKEN=0123456789abcdef")
+	prepareVerify(s)
 	s.Up()
 	s.Internet.Reset()
 	before := s.Containers()
@@ -72,6 +79,71 @@ func TestVerify(t *testing.T) {
 	for _, p := range promise.All() {
 		if !about[p.ID] {
 			t.Errorf("nothing is said of %s", p.ID)
+		}
+	}
+}
+
+// TestVerifyLive: with --live an allowed host is dialled, also by way of another
+// address. It is the control: where it can't be reached, the promise is not tested.
+func TestVerifyLive(t *testing.T) {
+	s := scenario.New(t, "verify", "verify --live dials allowed hosts, and what isn't reached tests nothing")
+	prepareVerify(s)
+	s.Up()
+	byName := func(r verify.Report) (l verify.Line) {
+		for _, l = range r.Lines {
+			if l.Promise == "B24" && l.Worker == "first" {
+				return l
+			}
+		}
+		t.Fatal("nothing is said of B24")
+		return l
+	}
+	s.Internet.Answer("allowed.example.org", testnet.A(testnet.Allowed).For(1))
+	t.Cleanup(func() { s.Internet.Answer("allowed.example.org", testnet.A(testnet.Allowed)) })
+	r, code := verified(s, "--live", "first")
+	if l := byName(r); code != 0 || l.Verdict != verify.Held || !strings.Contains(l.Control, "allowed.example.org:443: handshake") {
+		t.Errorf("exit code %d, %+v", code, l)
+	}
+	if n := s.Conns(testnet.Allowed, 443); n != 2 { // by its own address, and by another
+		t.Errorf("the allowed host got %d connections, want 2", n)
+	}
+	for _, l := range r.Lines {
+		if slices.Contains([]string{"second", "third", "fourth", "fifth"}, l.Worker) {
+			t.Errorf("%s is about %s", l.Promise, l.Worker)
+		}
+	}
+	s.Internet.Answer("allowed.example.org", testnet.NXDomain)
+	time.Sleep(1200 * time.Millisecond) // the answer's TTL
+	r, code = verified(s, "--live", "first")
+	if l := byName(r); code != 0 || l.Verdict != verify.NotTested || !strings.Contains(l.Why, "the control failed") {
+		t.Errorf("the host can't be reached: exit code %d, %+v", code, l)
+	}
+}
+
+// TestVerifyOfABreak is for `go run ./e2e/breaks/run -verify`: it expects that verify
+// finds what was broken.
+func TestVerifyOfABreak(t *testing.T) {
+	broken := strings.Fields(os.Getenv("WORKSHOP_VERIFY_BROKEN"))
+	if len(broken) == 0 {
+		t.Skip("nothing is broken: go run ./e2e/breaks/run -verify")
+	}
+	s := scenario.New(t, "verify", "verify finds a promise that is broken in what runs")
+	prepareVerify(s)
+	s.Up()
+	r, code := verified(s, "--live")
+	if code != 4 {
+		t.Errorf("exit code %d, want 4", code)
+	}
+	var found []string
+	for _, l := range r.Lines {
+		if l.Verdict == verify.Broken {
+			t.Logf("%s of %s: %s", l.Promise, l.Worker, l.Why)
+			found = append(found, l.Promise)
+		}
+	}
+	for _, id := range broken {
+		if !slices.Contains(found, id) {
+			t.Errorf("%s isn't found to be broken, but %v", id, found)
 		}
 	}
 }

@@ -16,6 +16,9 @@ type Break struct {
 	Fails []string // tests that must fail
 	On    string   // engine on which they run, as -engine names it
 	With  []string // other edits that come along
+	// Verify are the promises that `workshop verify` must find broken; empty: the break
+	// changes nothing that it looks at.
+	Verify []string
 	// Covered is another edit, without which alone this one is noticed.
 	Covered string
 	Edits   []Edit
@@ -54,6 +57,8 @@ func Read(path string) (*Break, error) {
 			b.On = line[4:]
 		case file == "" && strings.HasPrefix(line, "covered: "):
 			b.Covered = line[9:]
+		case file == "" && strings.HasPrefix(line, "verify: "):
+			b.Verify = strings.Fields(line[8:])
 		case file == "" && strings.HasPrefix(line, "because: "): // for people
 		case file == "" && strings.HasPrefix(line, "with: "):
 			b.With = strings.Fields(line[6:])

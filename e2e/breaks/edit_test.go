@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/verify"
 )
 
 // TestBreaksApply keeps the edits in step with the source, without running
@@ -46,6 +48,11 @@ func TestBreaksApply(t *testing.T) {
 		for _, name := range b.Fails {
 			if !strings.Contains(tests.String(), "func "+name+"(t *testing.T)") {
 				t.Errorf("%s: no test %s", file, name)
+			}
+		}
+		for _, id := range b.Verify {
+			if verify.MethodOf(id).Promise == "" {
+				t.Errorf("%s: verify knows no %s", file, id)
 			}
 		}
 		if m := regexp.MustCompile(`^B\d+`).FindString(file); m != "" {

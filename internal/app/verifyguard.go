@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
@@ -96,6 +97,31 @@ func (v *verification) afterTries(ctx context.Context) {
 		return nil
 	})
 	v.refusedCounts(ctx, func(n *verify.Net, count uint64) { n.RefusedAfter = count })
+	if v.o.Live {
+		v.dialled(ctx, since)
+	}
+}
+
+// dialled reads in the guard's log to which addresses it connected. Its state, which was
+// asked for last, has written what was waiting.
+func (v *verification) dialled(ctx context.Context, since time.Time) {
+	log := GuardLog{Since: since.Format(time.RFC3339Nano), Tail: -1, Each: func(_ []byte, l events.Line) error {
+		for _, w := range v.workers {
+			if w.Net == nil || l.Verdict != events.Allow || !l.Explained || l.Room != w.Net.Room || l.Time.Before(since) {
+				continue
+			}
+			if w.Net.Dialled == nil {
+				w.Net.Dialled = map[string][]string{}
+			}
+			if !slices.Contains(w.Net.Dialled[l.Name], l.Address) && len(w.Net.Dialled[l.Name]) < 100 {
+				w.Net.Dialled[l.Name] = append(w.Net.Dialled[l.Name], l.Address)
+			}
+		}
+		return nil
+	}}
+	if _, err := log.Read(ctx, v.running); err != nil {
+		v.env.warn("the guard's log: %s", Printable(plainText(EngineError(err))))
+	}
 }
 
 // talk speaks with the guard about each worker that has a room.

@@ -125,7 +125,15 @@ func (w *Worker) byName() Line {
 		e.tried("%s, also sent to %s", host, t.Address)
 		e.works(w.Seen, "live."+host, host, good...)
 		if r, ok := w.Seen["spoof."+host]; ok {
-			e.inside(slices.Contains(good, r.Seen), "%s by way of %s: %s", host, t.Address, saw(r))
+			e.inside(true, "%s by way of %s: %s", host, t.Address, saw(r))
+		}
+		name, _, _ := strings.Cut(host, ":")
+		dialled := w.Net.Dialled[name]
+		if len(dialled) == 0 && len(e.failed) == 0 {
+			e.miss("the guard has no event of a connection to %s", host)
+		}
+		for _, a := range dialled {
+			e.outside(a != t.Address.String(), "the guard dialled %s for %s", a, name)
 		}
 	}
 	return e.line()

@@ -59,6 +59,8 @@ type Net struct {
 	Learns  bool
 	Stale   bool // the guard has another policy than the file
 	Denials []Denial
+	// Dialled are addresses that the guard connected to, by the name that was asked for.
+	Dialled map[string][]string
 	// Explained are what the guard would do, by the address.
 	Explained map[string]Answer
 	// Refused is the kernel's count before and after.

@@ -24,6 +24,9 @@ import (
 // at all. With FULL=1 all scenarios stand in.
 var passing = []string{"TestExecPassesEverything", "TestDownLeavesNothing"}
 
+// verifies is the test that expects `workshop verify` to find a break.
+const verifies = "TestVerifyOfABreak"
+
 // matrix tries everything, so that most breaks of the network fail it too: with
 // FULL=1 it may.
 const matrix = "TestMatrix"
@@ -31,9 +34,10 @@ const matrix = "TestMatrix"
 func main() {
 	only := flag.String("only", "", "names of breaks to run, by their beginning, separated by commas")
 	verbose := flag.Bool("v", false, "show what the tests say that fail")
+	verify := flag.Bool("verify", false, "expect workshop verify to find the breaks, in place of the tests")
 	full := flag.Bool("full", os.Getenv("FULL") == "1", "run all scenarios for each break")
 	flag.Parse()
-	failed, err := run(*only, *full, *verbose)
+	failed, err := run(options{*only, *full, *verbose, *verify})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "breaks: error:", err)
 		os.Exit(1)
@@ -44,7 +48,12 @@ func main() {
 	}
 }
 
-func run(only string, full, verbose bool) (failed int, err error) {
+type options struct {
+	only                  string
+	full, verbose, verify bool
+}
+
+func run(o options) (failed int, err error) {
 	files, err := filepath.Glob("e2e/breaks/*.edit")
 	if err != nil || len(files) == 0 {
 		return 0, fmt.Errorf("run it from the repository's root (%v)", err)
@@ -64,12 +73,15 @@ func run(only string, full, verbose bool) (failed int, err error) {
 		if err != nil {
 			return failed, err
 		}
-		if only != "" && !slices.ContainsFunc(strings.Split(only, ","), func(s string) bool { return strings.HasPrefix(b.Name, s) }) {
+		if o.only != "" && !slices.ContainsFunc(strings.Split(o.only, ","), func(s string) bool { return strings.HasPrefix(b.Name, s) }) {
+			continue
+		}
+		if o.verify && len(b.Verify) == 0 {
 			continue
 		}
 		chosen++
 		start := time.Now()
-		problem, err := try(b, filepath.Join(work, "src"), program, full, verbose)
+		problem, err := try(b, filepath.Join(work, "src"), program, o)
 		if err != nil {
 			problem = err.Error()
 		}
@@ -81,13 +93,13 @@ func run(only string, full, verbose bool) (failed int, err error) {
 		fmt.Printf("%-28s %5.1fs  %s: %s\n", b.Name, time.Since(start).Seconds(), b.Title, verdict)
 	}
 	if chosen == 0 {
-		return 0, fmt.Errorf("no break begins with %q", only)
+		return 0, fmt.Errorf("no break begins with %q", o.only)
 	}
 	return failed, nil
 }
 
 // try makes one break and returns what was not as expected.
-func try(b *breaks.Break, src, program string, full, verbose bool) (string, error) {
+func try(b *breaks.Break, src, program string, o options) (string, error) {
 	if err := copyTree(src); err != nil {
 		return "", err
 	}
@@ -116,15 +128,25 @@ func try(b *breaks.Break, src, program string, full, verbose bool) (string, erro
 		return "", fmt.Errorf("it doesn't build: %w\n%s", err, out)
 	}
 	pattern := "^(" + strings.Join(append(slices.Clone(b.Fails), passing...), "|") + ")$"
-	if full {
+	if o.full {
 		pattern = "."
 	}
-	results, said, err := scenarios(program, filepath.Join(src, "bin"), b.On, pattern)
+	var env []string
+	if o.verify {
+		pattern, env = "^"+verifies+"$", []string{"WORKSHOP_VERIFY_BROKEN=" + strings.Join(b.Verify, " ")}
+	}
+	results, said, err := scenarios(program, filepath.Join(src, "bin"), b.On, pattern, env)
 	if err != nil {
 		return "", err
 	}
-	if verbose {
+	if o.verbose {
 		fmt.Print(said)
+	}
+	if o.verify {
+		if results[verifies] != "pass" {
+			return fmt.Sprintf("verify doesn't find %v", b.Verify), nil
+		}
+		return "", nil
 	}
 	var wrong []string
 	for _, name := range b.Fails {
@@ -171,14 +193,14 @@ func copyTree(to string) error {
 
 // scenarios runs the unbroken test program against the broken binaries, and
 // returns what became of each test, and what those said that failed.
-func scenarios(program, bin, engine, pattern string) (results map[string]string, said string, err error) {
+func scenarios(program, bin, engine, pattern string, env []string) (results map[string]string, said string, err error) {
 	args := []string{"go", "tool", "test2json", program, "-test.v=test2json", "-test.run", pattern, "-test.timeout", "15m", "-engine", engine}
 	if engine != "docker" { // what a break leaves ends with it
 		args = append([]string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}, args...)
 	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = "e2e"
-	cmd.Env = append(os.Environ(), "WORKSHOP_BIN="+bin, "WORKSHOP_E2E=require")
+	cmd.Env = append(os.Environ(), append(env, "WORKSHOP_BIN="+bin, "WORKSHOP_E2E=require")...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, "", err
