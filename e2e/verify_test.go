@@ -3,12 +3,18 @@
 package e2e
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmdo/workshop/e2e/scenario"
 	"github.com/llmdo/workshop/internal/dev/testnet"
@@ -118,6 +124,73 @@ func TestVerifyLive(t *testing.T) {
 	if l := byName(r); code != 0 || l.Verdict != verify.NotTested || !strings.Contains(l.Why, "the control failed") {
 		t.Errorf("the host can't be reached: exit code %d, %+v", code, l)
 	}
+}
+
+// TestVerifyDisruptive: what kills, fills and floods is done to a copy of the project,
+// of which nothing is left. The project and what runs of it stay as they are.
+func TestVerifyDisruptive(t *testing.T) {
+	s := scenario.New(t, "verify", "verify --disruptive kills and fills a copy, and leaves the project untouched")
+	prepareVerify(s)
+	s.Up()
+	before, files := s.Containers(), tree(t, s.Dir)
+	r, code := verified(s, "--disruptive", "--live", "first")
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	tested := map[string]bool{}
+	for _, l := range r.Lines {
+		switch {
+		case l.Verdict == verify.Broken, l.Copy && l.Verdict != verify.Held:
+			t.Errorf("%+v", l)
+		case l.Copy:
+			tested[l.Promise] = true
+		case strings.Contains(l.Why, "disruptive"):
+			t.Errorf("%s of %s is still not tested: %s", l.Promise, l.Worker, l.Why)
+		}
+	}
+	for _, id := range []string{"B5", "B21", "B27", "B29", "B60"} {
+		if !tested[id] {
+			t.Errorf("%s was not tested in a copy", id)
+		}
+	}
+	if d := cmp.Diff(files, tree(t, s.Dir)); d != "" {
+		t.Errorf("the project changed:\n%s", d)
+	}
+	for service, c := range s.Containers() {
+		if b := before[service]; b.ID != c.ID || b.Started != c.Started || b.Pid != c.Pid {
+			t.Errorf("%s was restarted", service)
+		}
+	}
+	if d := s.Expect(0, "ls", "--format", "json"); strings.Contains(d.Out, "verify-") {
+		t.Errorf("a copy is left: %s", d.Out)
+	}
+}
+
+// tree has the files of a directory, with their contents, modes and times.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		text := []byte(nil)
+		if info.Mode().IsRegular() {
+			if text, err = os.ReadFile(path); err != nil {
+				return err
+			}
+		}
+		out[path] = fmt.Sprintf("%v %v %x", info.Mode(), info.ModTime(), sha256.Sum256(text))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // TestVerifyOfABreak is for `go run ./e2e/breaks/run -verify`: it expects that verify

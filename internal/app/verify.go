@@ -22,6 +22,8 @@ type VerifyRequest struct {
 	Workers []string // empty: all that run
 	// Live dials hosts that the policy allows.
 	Live bool
+	// Disruptive brings up a copy of the project, and kills and fills that.
+	Disruptive bool
 }
 
 // verification is one run of Verify.
@@ -46,7 +48,7 @@ type verification struct {
 type searched struct{ where, text string }
 
 // Verify tries what the running workers must not be able to, and looks at them from
-// outside. It changes nothing.
+// outside. It changes nothing of them.
 func (env *Env) Verify(ctx context.Context, o VerifyRequest) (*verify.Report, error) {
 	view, err := env.viewPolicy(ctx, "")
 	if err != nil {
@@ -68,12 +70,18 @@ func (env *Env) Verify(ctx context.Context, o VerifyRequest) (*verify.Report, er
 	}
 	v.canary = newCanary()
 	defer v.canary.close()
-	v.report = &verify.Report{Workshop: view.c.Workshop.Name.V, Project: v.running.Name, Engine: v.running.Chosen.Name, Live: o.Live, Lines: []verify.Line{}}
+	v.report = &verify.Report{Workshop: view.c.Workshop.Name.V, Project: v.running.Name, Engine: v.running.Chosen.Name, Live: o.Live, Disruptive: o.Disruptive, Lines: []verify.Line{}}
 	v.try(ctx)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	v.judge()
+	var more []verify.Line
+	if o.Disruptive {
+		if more, err = v.disrupt(ctx); err != nil {
+			return nil, err
+		}
+	}
+	v.judge(more)
 	return v.report, nil
 }
 
@@ -163,7 +171,7 @@ func (v *verification) worker(w *workshop.Worker, ready *Project, started time.T
 		x.Caller = v.env.Environ()
 	}
 	if ready != nil {
-		x.Protected = heldTargets(ready, w)
+		x.Protected = protectedIn(ready, w, started)
 		if f := ready.Compiled.Facts; f != nil {
 			x.Refusal = f.Refusal
 		}
@@ -228,9 +236,19 @@ func (v *verification) try(ctx context.Context) {
 	v.afterTries(ctx)
 }
 
-// look looks at a container from outside.
+// look looks at a container from outside, and keeps what the engine knows of it.
 func (v *verification) look(ctx context.Context, service string) *verify.Outside {
-	w, err := v.running.Witness(ctx, v.running.Name, service, v.running.Dir)
+	return lookAt(ctx, v.running, service, func(text string) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.looked = append(v.looked, searched{"what the engine knows of " + service, text})
+	})
+}
+
+// lookAt looks at a container from outside. said, if not nil, gets all that the engine
+// says of it.
+func lookAt(ctx context.Context, r *Running, service string, said func(string)) *verify.Outside {
+	w, err := r.Witness(ctx, r.Name, service, r.Dir)
 	if err != nil {
 		return &verify.Outside{Why: plainText(EngineError(err))}
 	}
@@ -238,17 +256,17 @@ func (v *verification) look(ctx context.Context, service string) *verify.Outside
 	o := &verify.Outside{Witness: w}
 	if w.PID == 0 {
 		o.Hidden = "the engine is on another machine, which shows no processes here"
-	} else if o.Process, err = outside.Look(w.PID); err != nil {
+	} else if o.Process, err = outside.Look(w.PID, w.Hold != nil); err != nil {
 		o.Process, o.Hidden = nil, err.Error()
 	}
-	v.mu.Lock()
-	v.looked = append(v.looked, searched{"what the engine knows of " + service, w.Text})
-	v.mu.Unlock()
+	if said != nil {
+		said(w.Text)
+	}
 	return o
 }
 
 // judge makes the lines of the report.
-func (v *verification) judge() {
+func (v *verification) judge(more []verify.Line) {
 	var lines []verify.Line
 	for _, w := range v.workers {
 		lines = append(lines, verify.Judge(w)...)
@@ -263,7 +281,7 @@ func (v *verification) judge() {
 			lines = append(lines, v.guardLines(o)...)
 		}
 	}
-	lines = append(lines, verify.Secrets(v.secretValues()))
+	lines = verify.With(append(lines, verify.Secrets(v.secretValues())), more)
 	v.report.Add(append(lines, verify.Rest(lines)...)...)
 	v.report.Sort()
 }

@@ -23,35 +23,39 @@ import (
 )
 
 // probeTime bounds all tries in a worker: refusals are immediate.
-const probeTime = 30 * time.Second
+const probeTime = time.Minute
 
 // probe runs all tries of a worker by one program in it.
 func (v *verification) probe(ctx context.Context, w *verify.Worker) {
+	w.Seen, w.Unseen = runProbes(ctx, v.running, w.Name, verify.Probes(w))
+}
+
+// runProbes runs probes in a worker by one program, and returns what they say, or why
+// they say nothing.
+func runProbes(ctx context.Context, r *Running, worker string, probes []verify.Probe) (seen verify.Seen, unseen string) {
 	within, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	probes := verify.Probes(w)
 	command := []string{compose.InitPath, "probe"}
 	for _, p := range probes {
 		command = append(command, p.Text)
 	}
 	out, problem := &bounded{most: verify.MaxOutput}, &bounded{most: 4 << 10}
-	_, err := runIn(within, v.running, w.Name, engine.ExecOptions{
-		Command: command, Workdir: "/", Directory: v.running.Dir, Stdout: out, Stderr: problem,
+	_, err := runIn(within, r, worker, engine.ExecOptions{
+		Command: command, Workdir: "/", Directory: r.Dir, Stdout: out, Stderr: problem,
 	}, &Signs{})
 	switch {
 	case err != nil:
-		w.Unseen = plainText(EngineError(err))
-		return
+		return nil, plainText(EngineError(err))
 	case within.Err() != nil:
-		w.Unseen = fmt.Sprintf("the probe didn't end in %v", probeTime)
-		return
+		return nil, fmt.Sprintf("the probe didn't end in %v", probeTime)
 	}
-	if w.Seen, err = verify.ParseSeen(out.Bytes(), probes); err != nil {
-		w.Unseen = err.Error()
+	if seen, err = verify.ParseSeen(out.Bytes(), probes); err != nil {
+		unseen = err.Error()
 		if text := bytes.TrimSpace(problem.Bytes()); len(text) > 0 {
-			w.Unseen += ": " + clip.Runes(string(text), 120)
+			unseen += ": " + clip.Runes(string(text), 120)
 		}
 	}
+	return seen, unseen
 }
 
 // bounded keeps the beginning of what is written to it.

@@ -61,6 +61,9 @@ type Engine interface {
 	// support sessions, it is a [NoToolboxError], at the first read at the latest.
 	// dir is [ExecOptions].Directory.
 	Session(ctx context.Context, project, service, dir string) (io.ReadWriteCloser, error)
+	// Crash ends the main process of a room or guard as a fault of its own would: a
+	// restart policy applies. dir is [ExecOptions].Directory.
+	Crash(ctx context.Context, project, service, dir string) error
 	// Caches returns the caches of all projects that the caller can reach; with sizes
 	// they are measured, which takes long for many files.
 	Caches(ctx context.Context, sizes bool) ([]Cache, error)

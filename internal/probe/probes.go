@@ -11,7 +11,7 @@ func probes() []probe {
 		{"tcp", "ADDR:PORT [send=TEXT] [bytes=N]", "data (detail: what came), EOF, or why not", 1, tcp},
 		{"hold", "ADDR:PORT", "kept when an echo there answered until limit=, or how the connection ended", 1, hold},
 		{"http", "URL [connect=ADDR:PORT] [host=H] [sni=H] [ca=FILE] [proxy=URL|env] [method=M]", "the status code", 1, httpGet},
-		{"tls", "HOST:PORT [connect=ADDR:PORT] [sni=H]", "handshake, or why not; any certificate will do, no request is sent", 1, handshake},
+		{"tls", "HOST:PORT [connect=ADDR:PORT] [sni=H] [keep=DURATION]", "handshake, or why not; any certificate will do, no request is sent; with keep= kept, or how it ended", 1, handshake},
 		{"tunnel", "PROXY:PORT HOST:PORT", "the proxy's status code for CONNECT", 2, tunnel},
 		{"udp", "ADDR:PORT [send=TEXT]", "data, or why not", 1, udp},
 		{"icmp", "ADDR [raw=1]", "reply, or why not (detail: at which call)", 1, icmp},

@@ -227,8 +227,8 @@ func (w *Worker) host() Line {
 	}
 	p.isMain(e)
 	w.namespaces(e, p)
-	if w.Outside.NoSetuid && !(len(strings.Fields(p.Status["NSpid"])) >= 3) {
-		e.outside(false, "it is in the PID namespace of its supervisor")
+	if ns := strings.Fields(p.Status["NSpid"]); len(ns) < 2 || ns[len(ns)-1] != "1" || w.Outside.NoSetuid && len(ns) < 3 {
+		e.outside(false, "it has no PID namespace of its own below its supervisor's (%s)", p.Status["NSpid"])
 	}
 	p.onlyHarmless(e)
 	for _, m := range p.Mounts {
@@ -342,6 +342,9 @@ func (w *Worker) restarts() Line {
 		return e.line()
 	}
 	e.outside(w.Outside.Restart == "no", "restart policy %s", w.Outside.Restart)
+	if p := w.Outside.Process; p != nil && w.Outside.NoSetuid && len(strings.Fields(p.Status["NSpid"])) < 3 {
+		e.outside(false, "it isn't below a PID namespace of its supervisor, and would outlive it")
+	}
 	return e.part(disruptiveHere)
 }
 

@@ -13,9 +13,15 @@ type evidence struct {
 	broken                                  []string // what breaks the promise
 	failed                                  []string // controls that did
 	missing                                 []string // what had to be seen, and couldn't
+	copied                                  bool     // it was seen in a copy
 }
 
 func about(promise, worker string) *evidence { return &evidence{promise: promise, worker: worker} }
+
+// inCopy is about for what was done to a copy of the project.
+func inCopy(promise, worker string) *evidence {
+	return &evidence{promise: promise, worker: worker, copied: true}
+}
 
 func (e *evidence) tried(format string, args ...any) {
 	e.triedTexts = append(e.triedTexts, fmt.Sprintf(format, args...))
@@ -59,7 +65,7 @@ func (e *evidence) miss(format string, args ...any) {
 // that passed, nothing is held.
 func (e *evidence) line() Line {
 	l := Line{
-		Promise: e.promise, Title: titleOf(e.promise), Worker: e.worker,
+		Promise: e.promise, Title: titleOf(e.promise), Worker: e.worker, Copy: e.copied,
 		Tried: text(e.triedTexts), Inside: text(e.insides), Outside: text(e.outsides), Control: text(e.controls),
 	}
 	switch {
@@ -81,7 +87,7 @@ func (e *evidence) line() Line {
 
 // Why a line whose promise can only be looked at in part is not held.
 const (
-	disruptiveHere = "disruptive: it would kill, fill or restart what runs"
+	disruptiveHere = "disruptive: `--disruptive` tests it in a copy of the project"
 	elsewhere      = "by the project's own tests"
 )
 
@@ -89,7 +95,7 @@ const (
 // doesn't hold it.
 func (e *evidence) part(why string) Line {
 	l := e.line()
-	if l.Verdict == Held {
+	if l.Verdict != Broken && len(e.failed)+len(e.missing) == 0 {
 		l.Verdict, l.Why = NotTested, why
 	}
 	return l

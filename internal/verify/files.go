@@ -181,7 +181,11 @@ func (w *Worker) protected() Line {
 		e.outside(true, "there is none")
 		return e.line()
 	}
-	e.tried("the mounts at %s", strings.Join(w.Protected, ", "))
+	var targets []string
+	for _, d := range w.Protected {
+		targets = append(targets, d.Target)
+	}
+	e.tried("the mounts at %s", strings.Join(targets, ", "))
 	p := w.process(e)
 	if p != nil && p.unread(e, "mounts") {
 		p = nil
@@ -195,20 +199,24 @@ func (w *Worker) protected() Line {
 		}
 		e.control(rw > 0, "%d mounts around them are seen rw", rw)
 	}
-	for _, target := range w.Protected {
+	for _, d := range w.Protected {
 		if p == nil {
 			break
 		}
-		switch m := p.at(target); {
-		case m == nil && w.Changed:
-			e.miss("%s is not a mount: %s", target, fileChanged)
-		case m == nil:
-			e.outside(false, "%s is not protected", target)
+		switch m := p.at(d.Target); {
+		case m != nil:
+			e.outside(m.readOnly(), "%s is %s", d.Target, mode(m.readOnly()))
+			if r, ok := w.Seen["protected."+d.Target]; ok {
+				e.inside(r.Seen == "ro", "%s %s", d.Target, saw(r))
+			}
+		case d.Later:
+			e.outside(true, "%s was made since the worker started: `workshop ps` names it", d.Target)
+		case w.Changed:
+			e.miss("%s is not a mount: %s", d.Target, fileChanged)
+		case d.Unsure:
+			e.miss("%s is not a mount, and may be newer than the worker", d.Target)
 		default:
-			e.outside(m.readOnly(), "%s is %s", target, mode(m.readOnly()))
-		}
-		if r, ok := w.Seen["protected."+target]; ok {
-			e.inside(r.Seen == "ro" || w.Changed, "%s %s", target, saw(r))
+			e.outside(false, "%s is not protected", d.Target)
 		}
 	}
 	return e.line()

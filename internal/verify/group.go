@@ -17,7 +17,7 @@ func Group(lines []Line) (out []Lines) {
 		i := -1
 		if l.Verdict != Broken {
 			i = slices.IndexFunc(out, func(g Lines) bool {
-				return g.Promise == l.Promise && g.Verdict == l.Verdict && g.Why == l.Why
+				return g.Promise == l.Promise && g.Verdict == l.Verdict && g.Why == l.Why && g.Copy == l.Copy
 			})
 		}
 		if i < 0 {

@@ -117,7 +117,7 @@ func (b *batch) files(w *Worker) {
 		}
 	}
 	for _, p := range w.Protected {
-		b.add("protected."+p, "mount %q", p)
+		b.add("protected."+p.Target, "mount %q", p.Target)
 	}
 	b.add("secrets", "list /run/secrets")
 	for _, s := range w.Secrets {

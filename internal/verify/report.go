@@ -26,7 +26,9 @@ type Line struct {
 	Promise string `json:"promise"`
 	Title   string `json:"title"`
 	// Worker is the worker, or the service (room, guard); empty for the workshop.
-	Worker  string  `json:"worker,omitempty"`
+	Worker string `json:"worker,omitempty"`
+	// Copy: it was seen in a copy of the project.
+	Copy    bool    `json:"copy,omitempty"`
 	Verdict Verdict `json:"verdict"`
 	// Why is why it is broken, or was not tested.
 	Why string `json:"why,omitempty"`
@@ -44,12 +46,14 @@ type Report struct {
 	Workshop string `json:"workshop"`
 	Project  string `json:"project"`
 	Engine   string `json:"engine"`
-	// Live: allowed hosts were dialled.
-	Live      bool   `json:"live"`
-	Held      int    `json:"held"`
-	Broken    int    `json:"broken"`
-	NotTested int    `json:"not_tested"`
-	Lines     []Line `json:"lines"`
+	// Live: allowed hosts were dialled. Disruptive: a copy of the project was brought up,
+	// and things in it were killed and filled.
+	Live       bool   `json:"live"`
+	Disruptive bool   `json:"disruptive"`
+	Held       int    `json:"held"`
+	Broken     int    `json:"broken"`
+	NotTested  int    `json:"not_tested"`
+	Lines      []Line `json:"lines"`
 }
 
 // Add adds lines, and counts them.

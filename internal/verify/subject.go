@@ -20,8 +20,8 @@ type Worker struct {
 	// Mounts of the file; Writable are further targets that may be written, such as caches.
 	Mounts   []Mount
 	Writable []string
-	// Protected are the directories in rw mounts that are read-only (B8).
-	Protected []string
+	// Protected are the directories in rw mounts that host programs use (B8).
+	Protected []Protected
 	Secrets   []string
 	// Env are the names of the variables that the file and the program give it, Caller is
 	// the environment of who verifies.
@@ -39,6 +39,14 @@ type Worker struct {
 	Seen    Seen
 	Unseen  string // why there is nothing in Seen
 	Outside *Outside
+}
+
+// Protected is a directory that must be read-only if it was there when the worker
+// started.
+type Protected struct {
+	Target string
+	// Later: it was made since. Unsure: that isn't known.
+	Later, Unsure bool
 }
 
 // Mount is a mount of the file.

@@ -13,7 +13,7 @@ type Kind string
 const (
 	Inspected  Kind = "inspected"  // looked at from outside
 	Probed     Kind = "probed"     // tried in the worker
-	Disruptive Kind = "disruptive" // it would kill, fill or restart what runs
+	Disruptive Kind = "disruptive" // only by --disruptive, in a copy
 	Elsewhere  Kind = "not here"   // by the project's own tests
 )
 
@@ -45,7 +45,7 @@ var methods = []Method{
 	{"B2", []Kind{Inspected, Probed}, "NoNewPrivs and Seccomp of its processes, of room and guard; Docker's settings", "system calls and sockets that the profile refuses", "both", false},
 	{"B3", []Kind{Inspected, Probed}, "the mounts of its main process (`/proc/PID/mountinfo`)", "writing at the root, and which mounts are writable", "outside", false},
 	{"B4", []Kind{Inspected, Probed}, "uid, gid and groups of its processes", "its own uid", "outside; who owns new files is the kernel's doing", false},
-	{"B5", []Kind{Inspected, Disruptive}, "the files of its control groups; Docker's settings", "using up memory, processes and memory file systems", "outside", false},
+	{"B5", []Kind{Inspected, Disruptive}, "the files of its control groups; Docker's settings", "using up memory, processes and memory file systems (in a copy)", "outside", false},
 	{"B6", []Kind{Inspected, Probed}, "namespaces, devices and mounts of its main process; Docker's settings", "sockets of engines, `/proc/1`", "outside", false},
 	{"B7", []Kind{Inspected}, "the sources of its mounts", "", "outside; refusals are tested by the project", false},
 	{"B8", []Kind{Inspected, Probed}, "protected directories are mount points, read-only", "the same", "outside", false},
@@ -54,15 +54,15 @@ var methods = []Method{
 	{"B11", []Kind{Inspected, Probed}, "no value of a secret in what the engine knows, nor in generated files", "which secrets are there", "outside for values, inside for which are there", false},
 	{"B12", []Kind{Inspected, Probed}, "name, arguments and PID of its main process", "the same", "outside", false},
 	{"B20", []Kind{Inspected, Probed}, "its interfaces (`/proc/PID/net/dev`)", "the same; connecting without a network", "outside", false},
-	{"B21", []Kind{Inspected, Disruptive}, "restart policies", "kills and restarts of room and guard", "outside", true},
+	{"B21", []Kind{Inspected, Disruptive}, "restart policies; in a copy a listener that nobody reaches", "connections while guard and room are killed (in a copy)", "outside; *in part* without `--disruptive`", false},
 	{"B22", []Kind{Probed}, "", "changing rules, routes and addresses; the guard's ports", "inside", false},
 	{"B23", []Kind{Probed}, "the guard's denial of the name", "looking up names that no line has", "both", false},
 	{"B24", []Kind{Probed}, "the guard's denial of the name", "TLS and HTTP with a denied name; with `--live` an allowed one, sent to another address", "both", false},
 	{"B25", []Kind{Probed}, "the guard's denial of the address", "a port that no line names, and one that a line names for others", "both", false},
 	{"B26", []Kind{Probed}, "the guard's denials; a listener of this machine that nobody reaches", "metadata, private and this machine's addresses", "both", false},
-	{"B27", []Kind{Disruptive}, "", "a live denial of a connection in use", "", true},
+	{"B27", []Kind{Disruptive}, "how many connections the guard ended", "a connection that is denied while it is used (in a copy, with `--live`)", "both", false},
 	{"B28", []Kind{Probed}, "each denial of the tries above, and the kernel's count", "how long each took", "both", false},
-	{"B29", []Kind{Inspected, Disruptive}, "the guard's restart policy", "a killed guard", "outside", true},
+	{"B29", []Kind{Inspected, Disruptive}, "the guard's restart policy; in a copy that it is back, and the worker the same", "the guard's own name afterwards (in a copy)", "outside; *in part* without `--disruptive`", false},
 	{"B30", []Kind{Inspected}, "its main process runs on this machine's kernel; Docker's runtime", "", "outside", false},
 	{"B31", []Kind{Inspected}, "what the guard would do with addresses of its never-list", "", "what the guard says", false},
 	{"B40", []Kind{Elsewhere}, "", "", "", false},
@@ -72,7 +72,7 @@ var methods = []Method{
 	{"B44", []Kind{Inspected, Probed}, "no key of a model in its configured environment", "the same in a command's environment", "outside for its configuration", false},
 	{"B45", []Kind{Inspected, Probed}, "its configured variables have none of yours", "a command has no others", "outside for its configuration", false},
 	{"B46", []Kind{Elsewhere}, "", "", "", false},
-	{"B60", []Kind{Inspected, Disruptive}, "limits of open files and queued signals of its main process", "floods", "outside", true},
+	{"B60", []Kind{Inspected, Disruptive}, "limits of open files and queued signals; in a copy the guard after a flood", "a flood (in a copy)", "outside; *in part*: parsers are fuzzed by the project", false},
 }
 
 // titleOf is a promise in a few words.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
@@ -63,7 +64,7 @@ func sound() *Worker {
 	w := &Worker{
 		Name: "worker", Mode: firewall.Restricted, Memory: 128 << 20, CPUs: 0.5, PIDs: 64,
 		Mounts:    []Mount{{Target: "/out", ReadWrite: true}, {Target: "/copy", Copy: true, Excluded: "a.pem", Kept: "a"}},
-		Protected: []string{"/out/.git"}, Secrets: []string{"token"}, Env: map[string]bool{"COLOUR": true}, Caller: []string{"MY_TOKEN=0123456789"},
+		Protected: []Protected{{Target: "/out/.git"}}, Secrets: []string{"token"}, Env: map[string]bool{"COLOUR": true}, Caller: []string{"MY_TOKEN=0123456789"},
 		Refusal: func(s string) string {
 			if strings.HasPrefix(s, "/etc") {
 				return "is /etc"
@@ -198,12 +199,18 @@ func lineOf(t *testing.T, w *Worker, id string) Line {
 	return all[i]
 }
 
+// inPart reports whether a promise isn't held by what is seen without --disruptive.
+func inPart(id string) bool {
+	m := MethodOf(id)
+	return m.Partly || id != "B5" && slices.Contains(m.Kinds, Disruptive)
+}
+
 // TestSound: of a worker that is as it should be nothing is broken, and all is held that
 // the table says can be.
 func TestSound(t *testing.T) {
 	for _, l := range Judge(sound()) {
 		want := Held
-		if m := MethodOf(l.Promise); m.Partly {
+		if inPart(l.Promise) {
 			want = NotTested
 		}
 		if l.Verdict != want {
@@ -257,7 +264,7 @@ func TestBroken(t *testing.T) {
 		{"a device", "B6", shown(func(p *Process) { p.Devices = append(p.Devices, "kmsg") })},
 		{"the engine's socket", "B6", say("host./var/run/docker.sock", "EINVAL")},
 		{"its first process can be traced", "B6", shown(func(p *Process) { p.Owner = 1000 })},
-		{"the supervisor's processes", "B6", status("NSpid", "300 1")},
+		{"the supervisor's processes", "B6 B21", status("NSpid", "300 1")},
 		{"a refused source", "B7", func(w *Worker) { w.Outside.Binds["/out"] = "/etc/cron.d" }},
 		{"a hook is writable", "B8", shown(func(p *Process) { p.Mounts[8].Options = []string{"rw", "nosuid"} })},
 		{"nothing is over .git", "B8", shown(func(p *Process) { p.Mounts = slices.Delete(p.Mounts, 8, 9) })},
@@ -332,7 +339,7 @@ func TestControls(t *testing.T) {
 			w := sound()
 			tt.change(w)
 			for _, l := range Judge(w) {
-				want := slices.Contains(strings.Fields(tt.promises), l.Promise) || MethodOf(l.Promise).Partly
+				want := slices.Contains(strings.Fields(tt.promises), l.Promise) || inPart(l.Promise)
 				if l.Verdict == Broken || want != (l.Verdict == NotTested) {
 					t.Errorf("%s: %s (%s)", l.Promise, l.Verdict, l.Why)
 				}
@@ -385,7 +392,7 @@ func TestWithoutNetwork(t *testing.T) {
 	}
 	for _, l := range Judge(w) {
 		want := Held
-		if MethodOf(l.Promise).Partly || l.Promise == "B31" {
+		if inPart(l.Promise) || l.Promise == "B31" {
 			want = NotTested
 		}
 		if l.Verdict != want {
@@ -538,5 +545,103 @@ func TestGroup(t *testing.T) {
 	want := "B1 held [a b]|B1 broken [c]|B1 broken [d]|B1 not tested [e]|B2 held [a]"
 	if strings.Join(got, "|") != want || r.Held != 3 || r.Broken != 2 || r.NotTested != 1 {
 		t.Errorf("%v, %+v", got, r)
+	}
+}
+
+// TestDisruptive: what was seen of a copy decides, and a control that fails makes it not
+// tested.
+func TestDisruptive(t *testing.T) {
+	filled := func(change func(seen Seen, after *Process)) Verdict {
+		seen := Seen{}
+		for _, p := range FillProbes() {
+			seen[p.Key] = Result{Seen: map[string]string{"fill.memory": "killed", "fill.processes": "EAGAIN", "fill.scratch": "ENOSPC"}[p.Key]}
+			if strings.HasPrefix(p.Key, "control.") {
+				seen[p.Key] = Result{Seen: "ok"}
+			}
+		}
+		before, after := soundOutside(), soundOutside()
+		after.Process.Groups = &cgroup.Enforced{Peak: CopyMemory, Killed: 1, Full: 1, Member: true}
+		change(seen, after.Process)
+		return Filled("worker", seen, "", before, after).Verdict
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(Seen, *Process)
+		want   Verdict
+	}{
+		{"sound", func(Seen, *Process) {}, Held},
+		{"all memory can be had", func(s Seen, _ *Process) { s["fill.memory"] = Result{Seen: "ok"} }, Broken},
+		{"more was used", func(_ Seen, p *Process) { p.Groups.Peak = 2 * CopyMemory }, Broken},
+		{"nothing was killed", func(_ Seen, p *Process) { p.Groups.Killed = 0 }, Broken},
+		{"nothing was refused", func(_ Seen, p *Process) { p.Groups.Full = 0 }, Broken},
+		{"another worker", func(_ Seen, p *Process) { p.Status["Pid"] = "301" }, Broken},
+		{"the kernel doesn't count", func(_ Seen, p *Process) { p.Groups.Peak, p.Groups.Killed, p.Groups.Full = -1, -1, -1 }, Held},
+		{"no memory at all", func(s Seen, _ *Process) { s["control.memory"] = Result{Seen: "killed"} }, NotTested},
+		{"no answer", func(s Seen, _ *Process) { delete(s, "fill.scratch") }, NotTested},
+	} {
+		if got := filled(tt.change); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+	crash := func() *Crash {
+		return &Crash{
+			Seen: Seen{"crash.a": {Seen: "ECONNREFUSED+TIMEOUT"}, "crash.b": {Seen: "NXDOMAIN"}}, Later: Seen{"control.dns": {Seen: "127.0.0.1"}},
+			Canary: Canary{Address: "198.51.100.9:4000", Control: true}, Killed: []string{"guard", "room"}, Back: 1, Before: soundOutside(), After: soundOutside(), Closed: soundOutside(),
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*Crash)
+		want   string // B21, B29
+	}{
+		{"sound", func(*Crash) {}, "held, held"},
+		{"a connection got out", func(c *Crash) { c.Seen["crash.a"] = Result{Seen: "ECONNREFUSED+data"} }, "broken, held"},
+		{"a name was resolved", func(c *Crash) { c.Seen["crash.b"] = Result{Seen: "198.51.100.1+TIMEOUT"} }, "broken, held"},
+		{"the listener was reached", func(c *Crash) { c.Canary.Others = 1 }, "broken, held"},
+		{"an interface appeared", func(c *Crash) { c.Closed.Process.Interfaces = []string{"eth0", "lo"} }, "broken, held"},
+		{"the room wasn't killed", func(c *Crash) { c.Killed = c.Killed[:1] }, "not tested, held"},
+		{"the guard stays away", func(c *Crash) { c.Back = 0 }, "held, broken"},
+		{"the worker was restarted", func(c *Crash) { c.After.Process.Status["Pid"] = "301" }, "held, broken"},
+		{"the guard answers nothing", func(c *Crash) { c.Later = nil }, "held, not tested"},
+		{"no probe ran", func(c *Crash) { c.Unseen = "it was killed" }, "not tested, held"},
+	} {
+		c := crash()
+		tt.change(c)
+		l := Crashed("worker", c)
+		if got := string(l[0].Verdict + ", " + l[1].Verdict); got != tt.want {
+			t.Errorf("%s: %s, want %s (%s, %s)", tt.name, got, tt.want, l[0].Why, l[1].Why)
+		}
+	}
+	for i, tt := range []struct {
+		control, seen string
+		cut           int
+		want          Verdict
+	}{
+		{"kept", "ECONNRESET", 1, Held}, {"kept", "EOF", 1, Held}, {"kept", "kept", 0, Broken}, {"kept", "EOF", 0, Broken},
+		{"EOF", "EOF", 1, NotTested}, {"kept", "NXDOMAIN", 1, NotTested},
+	} {
+		l := Cut("worker", "host:443", Seen{"control.kept": {Seen: tt.control}}, Seen{"cut": {Seen: tt.seen}}, "", tt.cut)
+		if l.Verdict != tt.want {
+			t.Errorf("cut %d: %s (%s), want %s", i, l.Verdict, l.Why, tt.want)
+		}
+	}
+	seen := Seen{"flood.names": {Seen: "NXDOMAIN"}}
+	for i, tt := range []struct {
+		seen    Seen
+		same    bool
+		panics  uint64
+		seconds int
+		want    Verdict
+	}{
+		{seen, true, 0, 1, Held}, {seen, false, 0, 1, Broken}, {seen, true, 1, 1, Broken}, {seen, true, 0, 0, Broken}, {nil, true, 0, 1, NotTested},
+	} {
+		if l := Flooded("worker", tt.seen, tt.same, tt.panics, time.Duration(tt.seconds), soundOutside()); l.Verdict != tt.want {
+			t.Errorf("flood %d: %s (%s), want %s", i, l.Verdict, l.Why, tt.want)
+		}
+	}
+	lines := With([]Line{notTested("B27", "", disruptiveHere), notTested("B29", "guard", disruptiveHere), {Promise: "B5", Verdict: Held}, {Promise: "B21", Verdict: Broken}},
+		[]Line{{Promise: "B27", Verdict: Held}, {Promise: "B5", Verdict: Held}, {Promise: "B21", Verdict: Held}})
+	if len(lines) != 6 {
+		t.Errorf("%+v", lines)
 	}
 }

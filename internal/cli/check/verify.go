@@ -28,6 +28,9 @@ settings. Each promise is held, broken, or not tested, with the reason; what has
 working control is not tested. -v shows what was tried and seen. Nothing is
 changed, and no packet leaves the guard unless --live is given.
 
+--disruptive also kills, fills and floods, in a copy of the project that has its
+images, users and networks, small limits, and none of its files, secrets and ports.
+
 It exits with 4 if a promise is broken.`,
 		Example: `  workshop verify
   workshop verify -v code-reviewer
@@ -41,6 +44,7 @@ It exits with 4 if a promise is broken.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&o.Live, "live", false, "also connect to hosts that the policy allows")
+	cmd.Flags().BoolVar(&o.Disruptive, "disruptive", false, "also bring up a copy of the project, and kill and fill what is in it")
 	return cmd
 }
 
@@ -98,8 +102,12 @@ func (a verbs) verifyLine(g verify.Lines) {
 		}
 	}
 	title := l.Title
-	if len(g.Workers) > 0 {
-		title += " (" + strings.Join(g.Workers, ", ") + ")"
+	about := g.Workers
+	if l.Copy {
+		about = append(about, "in a copy")
+	}
+	if len(about) > 0 {
+		title += " (" + strings.Join(about, ", ") + ")"
 	}
 	put(title)
 	if l.Why != "" {

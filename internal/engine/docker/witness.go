@@ -10,6 +10,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -93,4 +94,25 @@ func settingsOf(i *container.InspectResponse) *engine.Settings {
 	}
 	s.Devices = append(s.Devices, h.DeviceCgroupRules...)
 	return s
+}
+
+// Crash lets a program in the container send SIGABRT to the main process, which a Go
+// program doesn't survive. To the engine a signal of its own would be a stop by hand,
+// after which it restarts nothing.
+func (e *Engine) Crash(ctx context.Context, project, service, dir string) error {
+	c, err := e.one(ctx, project, service)
+	if err != nil {
+		return err
+	}
+	if dir != "" && c.Directory != "" && c.Directory != dir {
+		return engine.NewForeignError(project, dir, c.Directory)
+	}
+	if c.Role == compose.RoleWorker.String() {
+		return fmt.Errorf("%s is a worker, and only a room or guard can be crashed", service)
+	}
+	made, err := e.cli.ContainerExecCreate(ctx, c.ID, container.ExecOptions{Cmd: []string{compose.ImageInit, "probe", "signal SIGABRT 1"}})
+	if err == nil {
+		err = e.cli.ContainerExecStart(ctx, made.ID, container.ExecStartOptions{Detach: true})
+	}
+	return e.explain(err)
 }

@@ -54,3 +54,19 @@ func (e *Engine) Witness(ctx context.Context, project, service, dir string) (eng
 	w.Text = string(text)
 	return w, err
 }
+
+// Crash lets the program end by SIGABRT, which a Go program doesn't survive.
+func (e *Engine) Crash(ctx context.Context, project, service, dir string) error {
+	s, err := e.one(ctx, project, service, dir)
+	if err != nil {
+		return err
+	}
+	c, err := e.find(ctx, project)
+	if err == nil && c == nil {
+		err = &engine.NotRunningError{Project: project, Services: []string{service}, State: string(s.State)}
+	}
+	if err != nil {
+		return err
+	}
+	return c.Signal(ctx, service, "SIGABRT")
+}

@@ -10,3 +10,6 @@ import (
 func (e *Engine) Witness(context.Context, string, string, string) (engine.Witness, error) {
 	return engine.Witness{}, nil
 }
+
+// Crash does nothing: there are no containers.
+func (e *Engine) Crash(context.Context, string, string, string) error { return nil }

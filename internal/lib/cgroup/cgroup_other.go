@@ -28,10 +28,11 @@ func MemoryUsage(string) (int64, bool) { return 0, false }
 
 // Enforced are the limits on a process.
 type Enforced struct {
-	Memory, Swap int64
-	CPUs         float64
-	PIDs         int64
-	Member       bool
+	Memory, Swap       int64
+	CPUs               float64
+	PIDs               int64
+	Peak, Killed, Full int64
+	Member             bool
 }
 
 // EnforcedOn returns *Unavailable.

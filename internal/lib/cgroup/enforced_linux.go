@@ -18,6 +18,9 @@ type Enforced struct {
 	Swap int64
 	CPUs float64
 	PIDs int64
+	// Peak is the most memory that was used, in bytes; Killed and Full are how often a
+	// process was OOM-killed, and a new one refused. -1: the kernel doesn't say.
+	Peak, Killed, Full int64
 	// Member: each group that was read lists the process.
 	Member bool
 }
@@ -35,7 +38,7 @@ func EnforcedOn(pid int) (e Enforced, err error) {
 	}
 	own2, own1 := parseSelf(string(b))
 	mounts := parseMounts(mountinfo)
-	e.Swap, e.Member = -1, true
+	e.Swap, e.Peak, e.Killed, e.Full, e.Member = -1, -1, -1, -1, true
 	for _, c := range wanted {
 		m, isV1 := hierarchy(mounts, c)
 		own := own2
@@ -67,13 +70,18 @@ func (e *Enforced) read(dir, controller string, isV1 bool) {
 	switch {
 	case controller == PIDs:
 		e.PIDs = number("pids.max")
+		e.Full = event(dir, "pids.events", "max")
 	case controller == Memory && isV1:
 		e.Memory = number("memory.limit_in_bytes")
+		e.Peak = event(dir, "memory.max_usage_in_bytes", "")
+		e.Killed = event(dir, "memory.oom_control", "oom_kill")
 		if both := number("memory.memsw.limit_in_bytes"); both > 0 && e.Memory > 0 {
 			e.Swap = both - e.Memory
 		}
 	case controller == Memory:
 		e.Memory = number("memory.max")
+		e.Peak = event(dir, "memory.peak", "")
+		e.Killed = event(dir, "memory.events", "oom_kill")
 		if n, err := strconv.ParseInt(strings.TrimSpace(read(filepath.Join(dir, "memory.swap.max"))), 10, 64); err == nil {
 			e.Swap = n
 		}
@@ -91,6 +99,19 @@ func (e *Enforced) read(dir, controller string, isV1 bool) {
 			}
 		}
 	}
+}
+
+// event is a number of a file, of the line with that key; -1: there is none.
+func event(dir, file, key string) int64 {
+	text := read(filepath.Join(dir, file))
+	if key == "" {
+		key, text = "n", "n "+text
+	}
+	n, ok := field(text, key)
+	if !ok {
+		return -1
+	}
+	return n
 }
 
 // noLimit is where the numbers begin by which version 1 says that there is no limit:

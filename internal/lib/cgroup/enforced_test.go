@@ -25,7 +25,9 @@ func TestEnforced(t *testing.T) {
 func TestEnforcedFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"memory.max": "1048576\n", "memory.swap.max": "0\n", "cpu.max": "50000 100000\n", "pids.max": "64\n",
+		"memory.peak": "4096\n", "memory.events": "low 0\noom 1\noom_kill 2\n", "pids.events": "max 3\n", "memory.max_usage_in_bytes": "8192\n",
+		"memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n",
+		"memory.max":         "1048576\n", "memory.swap.max": "0\n", "cpu.max": "50000 100000\n", "pids.max": "64\n",
 		"memory.limit_in_bytes": "2097152\n", "memory.memsw.limit_in_bytes": "3145728\n", "cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n",
 	} {
 		if err := os.WriteFile(dir+"/"+name, []byte(text), 0o644); err != nil {
@@ -36,21 +38,21 @@ func TestEnforcedFiles(t *testing.T) {
 	for _, c := range wanted {
 		v2.read(dir, c, false)
 	}
-	if want := (Enforced{Memory: 1 << 20, CPUs: 0.5, PIDs: 64}); v2 != want {
+	if want := (Enforced{Memory: 1 << 20, CPUs: 0.5, PIDs: 64, Peak: 4096, Killed: 2, Full: 3}); v2 != want {
 		t.Errorf("version 2: %+v, want %+v", v2, want)
 	}
 	v1 := Enforced{Swap: -1}
 	for _, c := range wanted {
 		v1.read(dir, c, true)
 	}
-	if want := (Enforced{Memory: 2 << 20, Swap: 1 << 20, PIDs: 64}); v1 != want {
+	if want := (Enforced{Memory: 2 << 20, Swap: 1 << 20, PIDs: 64, Peak: 8192, Killed: 5, Full: 3}); v1 != want {
 		t.Errorf("version 1: %+v, want %+v", v1, want)
 	}
 	none := Enforced{Swap: -1}
 	for _, c := range wanted {
 		none.read(t.TempDir(), c, false)
 	}
-	if want := (Enforced{Swap: -1}); none != want {
+	if want := (Enforced{Swap: -1, Peak: -1, Killed: -1, Full: -1}); none != want {
 		t.Errorf("no files: %+v", none)
 	}
 }

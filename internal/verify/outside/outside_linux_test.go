@@ -11,10 +11,10 @@ import (
 // TestNotOne: a process of another kind is an error: an engine elsewhere counts from one,
 // too.
 func TestNotOne(t *testing.T) {
-	if _, err := Look(os.Getpid()); err == nil || !strings.Contains(err.Error(), "another one") {
+	if _, err := Look(os.Getpid(), false); err == nil || !strings.Contains(err.Error(), "another one") {
 		t.Errorf("this process: %v", err)
 	}
-	if _, err := Look(1 << 30); err == nil || !strings.Contains(err.Error(), "has no process") {
+	if _, err := Look(1<<30, true); err == nil || !strings.Contains(err.Error(), "has no process") {
 		t.Errorf("none: %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 var errNotHere = errors.New("this machine does not run Linux: its workers' processes are elsewhere")
 
 // Look returns an error: processes of containers are elsewhere.
-func Look(int) (*verify.Process, error) { return nil, errNotHere }
+func Look(int, bool) (*verify.Process, error) { return nil, errNotHere }
 
 // Listening returns an error.
 func Listening(string) ([]string, error) { return nil, errNotHere }
