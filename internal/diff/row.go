@@ -45,8 +45,11 @@ var rank = []string{"workshop", "gate", "lock", "worker", "isolation", "mounts",
 	"network.room", "network.proxy", "network.dns", "tools", "mcp", "delegates-to", "approvals", "ports", "image", "build"}
 
 func (r *Row) rank() int {
-	if i := slices.Index(rank, r.Surface); i >= 0 {
-		return i
+	first, _, _ := strings.Cut(r.Surface, ".")
+	for _, name := range []string{r.Surface, first} {
+		if i := slices.Index(rank, name); i >= 0 {
+			return i
+		}
 	}
 	return len(rank)
 }
