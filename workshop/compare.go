@@ -12,9 +12,13 @@ import (
 
 // Excess is something that one container has and another one doesn't grant.
 type Excess struct {
-	Key           string     // of the container: "network.allow"
-	Have, Granted string     // both in words; empty: nothing of the kind
-	At, Grant     diag.Range // their places; zero where there is none
+	Key           string // of the container: "network.allow"
+	Have, Granted string // both, in words; what the rules and mounts don't say
+	// Rule and GrantedRule are the lines of the network that it is about, Mount and
+	// GrantedMount the mounts; nil: none.
+	Rule, GrantedRule   *firewall.Rule
+	Mount, GrantedMount *Mount
+	At, Grant           diag.Range // their places; zero where there is none
 	// Unknown: whether it exceeds can't be decided, as with a variable.
 	Unknown bool
 }
@@ -66,8 +70,9 @@ func (c *Comparer) Excess(inner, outer *Container) []Excess {
 	}
 	out := make([]Excess, len(found))
 	for i, x := range found {
-		out[i] = Excess{Key: x.key, Have: x.have, Granted: x.granted, At: x.at, Grant: x.grant, Unknown: x.unknown}
-		if x.granted == "" && x.key != "network.allow" { // only the nearest thing, for a hint
+		out[i] = Excess{Key: x.key, Have: x.have, Granted: x.granted, At: x.at, Grant: x.grant, Unknown: x.unknown,
+			Rule: x.haveRule, GrantedRule: x.grantedRule, Mount: x.haveMount, GrantedMount: x.grantedMount}
+		if x.granted == "" && x.grantedMount == nil && x.grantedRule == nil && x.key != "network.allow" { // only the nearest thing, for a hint
 			out[i].Grant = diag.Range{}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/firewall"
 )
 
 // excess is something that an inner container has and the outer one, which
@@ -21,8 +22,11 @@ type excess struct {
 	unknown bool   // whether it exceeds can't be decided, as with a variable
 	have    string // what the inner container has, and the outer one at the nearest
 	granted string
-	at      diag.Range // the inner container's line
-	grant   diag.Range // the outer container's line; zero where it has none
+	// rules and mounts of both, where it is about these; have and granted add to them
+	haveRule, grantedRule   *firewall.Rule
+	haveMount, grantedMount *Mount
+	at                      diag.Range // the inner container's line
+	grant                   diag.Range // the outer container's line; zero where it has none
 }
 
 // widening reports an excess of a worker's `container:` over its workshop's,

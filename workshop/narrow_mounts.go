@@ -1,7 +1,6 @@
 package workshop
 
 import (
-	"cmp"
 	"encoding/hex"
 	"fmt"
 	"path"
@@ -55,7 +54,7 @@ func leastUncovered(m *Mount, inner, outer []Mount, work *effort) (least []exces
 // grantedBy finds the outer mount that grants m. Where none does, the excess
 // over the nearest one says why.
 func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
-	why := excess{key: "mounts", at: m.At.Range, have: mountText(&m),
+	why := excess{key: "mounts", at: m.At.Range, haveMount: &m,
 		summary: fmt.Sprintf("the source %s is not among the sources of the workshop's mounts, nor below one", m.Source.V),
 		hint:    fmt.Sprintf("add `- %s:%s` to the mounts of the workshop's container, or remove it here", m.Source.V, m.Target.V)}
 	if len(outer) > 0 {
@@ -83,35 +82,11 @@ func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
 		}
 		if depth := strings.Count(path.Clean(o.Source.V), "/"); depth > longest {
 			longest = depth
-			why.summary, why.hint, why.grant, why.granted = summary, hint, o.At.Range, mountText(&o)
+			why.summary, why.hint, why.grant, why.grantedMount = summary, hint, o.At.Range, &o
 			why.unknown = why.unknown || work.exact && globUnknown(m, o, below)
 		}
 	}
 	return Mount{}, why, false
-}
-
-// mountText is a mount in words: its source, its target and how it is mounted.
-func mountText(m *Mount) string {
-	mode := "ro"
-	switch {
-	case m.ModeTemplate != "":
-		mode = m.ModeTemplate
-	case m.ReadWrite:
-		mode = "rw"
-	}
-	text := cmp.Or(m.Source.Source.Template, m.Source.V) + " at " + cmp.Or(m.Target.Source.Template, m.Target.V) + " " + mode
-	for _, x := range []struct {
-		has  bool
-		text string
-	}{{m.Copy, "copy"}, {m.GitWritable, "git: rw"}, {m.AllowSockets, "sockets: allow"}, {m.OutsideProject, "outside the project"}} {
-		if x.has {
-			text += ", " + x.text
-		}
-	}
-	if len(m.Exclude) > 0 {
-		text += ", without " + strings.Join(m.Exclude, " ")
-	}
-	return text
 }
 
 // globUnknown reports whether a mount leaves out by other patterns what another one
@@ -160,7 +135,7 @@ func uncovered(m *Mount, inner []Mount, o *Mount, outer []Mount, work *effort) (
 			continue
 		}
 		out = append(out, excess{key: "mounts", at: m.At.Range, grant: n.At.Range, unknown: unknown,
-			have: mountText(m) + ", with " + hidden.Source.V + " in it", granted: mountText(n) + " over " + hidden.Source.V,
+			haveMount: m, have: "with " + hidden.Source.V + " in it", grantedMount: n, granted: "over " + hidden.Source.V,
 			summary: fmt.Sprintf("%s is covered by another mount there and not here", hidden.Source.V)})
 	}
 	return out

@@ -69,7 +69,7 @@ func networkExcess(inner, outer Network, work *effort) []excess {
 		if denyKept(d, inner) {
 			continue
 		}
-		out = append(out, excess{key: "network.deny", at: inner.Source.Range, grant: d.Source.Range, granted: ruleText(d),
+		out = append(out, excess{key: "network.deny", at: inner.Source.Range, grant: d.Source.Range, grantedRule: &d,
 			unknown: work.exact && denyUnknown(d, inner, outer),
 			summary: ruleText(d) + " is denied there and not here", hint: "add `deny: [" + d.Target() + "]`"})
 	}
@@ -137,7 +137,7 @@ func linesExcess(inner, outer Network, work *effort) (out []excess, covered []fi
 			break
 		}
 		grant, granted := nearestGrant(r, outer)
-		out = append(out, excess{key: "network.allow", at: r.Source.Range, grant: grant, have: lineText(r), granted: granted,
+		out = append(out, excess{key: "network.allow", at: r.Source.Range, grant: grant, haveRule: &r, grantedRule: granted,
 			unknown: work.exact && lineUnknown(r, inner, outer),
 			summary: ruleText(r) + " is not covered by a line of the workshop's allow",
 			hint:    allowHint(r, outer)})
@@ -237,17 +237,17 @@ func portsMeet(a, b []firewall.PortRange) bool {
 }
 
 // nearestGrant returns the line that a reader would compare: one for the same
-// host with other ports, else the whole network, without words.
-func nearestGrant(r firewall.Rule, n Network) (diag.Range, string) {
+// host with other ports, else the whole network.
+func nearestGrant(r firewall.Rule, n Network) (diag.Range, *firewall.Rule) {
 	for _, o := range n.Allow {
 		if sameTarget(r, o) {
-			return o.Source.Range, lineText(o)
+			return o.Source.Range, &o
 		}
 	}
 	if n.Source.Range.Filename != "" {
-		return n.Source.Range, ""
+		return n.Source.Range, nil
 	}
-	return n.Mode.Source.Range, ""
+	return n.Mode.Source.Range, nil
 }
 
 func sameTarget(r, o firewall.Rule) bool {
@@ -276,21 +276,6 @@ func ruleText(r firewall.Rule) string {
 	text := r.Target() + " port " + portsText(r.Ports)
 	if r.Preset != "" {
 		text += " (of the preset " + r.Preset + ")"
-	}
-	return text
-}
-
-// lineText is a line with all that it opens.
-func lineText(r firewall.Rule) string {
-	text := ruleText(r)
-	if r.Private {
-		text += " private"
-	}
-	if r.ECH {
-		text += " ech"
-	}
-	if !r.Upload.IsZero() {
-		text += " upload " + r.Upload.String()
 	}
 	return text
 }

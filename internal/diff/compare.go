@@ -3,8 +3,11 @@ package diff
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -89,13 +92,15 @@ func (p *pair) contained(c *workshop.Comparer) []Row {
 		if x.Unknown {
 			state = Unknown
 		}
-		rows = append(rows, p.row(state, x.Key, x.Granted, x.Have, x.At, x.Grant))
+		have, granted := words(x)
+		rows = append(rows, p.row(state, x.Key, granted, have, x.At, x.Grant))
 	}
 	for _, x := range joined(c.Excess(&p.old.Container, &p.new.Container)) {
 		if slices.ContainsFunc(more, func(m workshop.Excess) bool { return x.Unknown && m.Unknown && m.Key == x.Key && m.Grant == x.At }) {
 			continue // told already
 		}
-		rows = append(rows, p.row(Narrowed, x.Key, x.Have, x.Granted, x.Grant, x.At))
+		have, granted := words(x)
+		rows = append(rows, p.row(Narrowed, x.Key, have, granted, x.Grant, x.At))
 	}
 	return rows
 }
@@ -110,9 +115,32 @@ func joined(list []workshop.Excess) (out []workshop.Excess) {
 			out = append(out, x)
 			continue
 		}
-		out[i].Have += "; " + x.Have
+		have, _ := words(x)
+		out[i].Have = strings.TrimPrefix(out[i].Have+"; "+have, "; ")
 	}
 	return out
+}
+
+// words are what an excess is about, in the words of a lock.
+func words(x workshop.Excess) (have, granted string) {
+	side := func(rule *firewall.Rule, mount *workshop.Mount, more, sep string) string {
+		var parts []string
+		switch {
+		case rule != nil:
+			parts = append(parts, grant.RuleText(*rule, grant.Symbols))
+		case mount != nil:
+			parts = append(parts, grant.MountLine(mount, grant.Symbols))
+		}
+		if more != "" {
+			parts = append(parts, more)
+		}
+		return strings.Join(parts, sep)
+	}
+	sep := ", "
+	if x.Key == "network.allow" {
+		sep = "; "
+	}
+	return side(x.Rule, x.Mount, x.Have, sep), side(x.GrantedRule, x.GrantedMount, x.Granted, " ")
 }
 
 // row makes a row of the worker. What has no place is a default, or gone: then its place

@@ -3,6 +3,8 @@ package diff
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -76,7 +78,8 @@ func edit(t testing.TB, files fstest.MapFS, pairs []string) fstest.MapFS {
 	}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		done := false
-		for name, f := range out {
+		for _, name := range slices.SortedFunc(maps.Keys(out), func(a, b string) int { return cmp.Or(strings.Compare(path.Ext(b), path.Ext(a)), strings.Compare(b, a)) }) { // workshop.yaml first
+			f := out[name]
 			if text := string(f.Data); pairs[i] != "" && strings.Contains(text, pairs[i]) && !done {
 				out[name] = &fstest.MapFile{Data: []byte(strings.Replace(text, pairs[i], pairs[i+1], 1))}
 				done = true
@@ -214,16 +217,16 @@ var widenings = []struct {
 }{
 	{"network.mode", []string{"mode: restricted", "mode: open"}, "widened a network.mode: restricted -> open [workshop.yaml:7 < workshop.yaml:7]"},
 	{"network.mode from none", []string{"network: none", "network: {mode: restricted, allow: []}"}, "widened b network.mode: none -> restricted [workshop.yaml:36 < workshop.yaml:36]"},
-	{"a host", []string{"- api.example.org\n", "- api.example.org\n        - evil.example.com\n"}, "widened a network.allow:  -> evil.example.com port 80,443 [workshop.yaml:10 < workshop.yaml:7]"},
+	{"a host", []string{"- api.example.org\n", "- api.example.org\n        - evil.example.com\n"}, "widened a network.allow:  -> evil.example.com tcp/80,443 [workshop.yaml:10 < workshop.yaml:7]"},
 	{"a wildcard", []string{"- api.example.org\n", "- \"*.example.org\"\n        - api.example.org\n"}, "widened a network.allow: "},
-	{"a port", []string{"- api.example.org\n", "- {host: api.example.org, port: [80, 443, 8443]}\n"}, "widened a network.allow: api.example.org port 80,443 -> api.example.org port 80,443,8443 [workshop.yaml:9 < workshop.yaml:9]"},
+	{"a port", []string{"- api.example.org\n", "- {host: api.example.org, port: [80, 443, 8443]}\n"}, "widened a network.allow: api.example.org tcp/80,443 -> api.example.org tcp/80,443,8443 [workshop.yaml:9 < workshop.yaml:9]"},
 	{"a range", []string{"10.20.0.0/16", "10.0.0.0/8"}, "widened a network.allow: "},
-	{"private", []string{"- api.example.org\n", "- {host: api.example.org, private: true}\n"}, "widened a network.allow: api.example.org port 80,443 -> api.example.org port 80,443 private [workshop.yaml:9 < workshop.yaml:9]"},
-	{"ech", []string{"- api.example.org\n", "- {host: api.example.org, ech: allow}\n"}, "widened a network.allow: api.example.org port 80,443 -> api.example.org port 80,443 ech [workshop.yaml:9 < workshop.yaml:9]"},
-	{"a budget", []string{"5M/h", "6M/h"}, "widened a network.allow: up.example.org port 80,443 upload 5M/h -> up.example.org port 80,443 upload 6M/h [workshop.yaml:13 < workshop.yaml:13]"},
+	{"private", []string{"- api.example.org\n", "- {host: api.example.org, private: true}\n"}, "widened a network.allow: api.example.org tcp/80,443 -> api.example.org tcp/80,443 private [workshop.yaml:9 < workshop.yaml:9]"},
+	{"ech", []string{"- api.example.org\n", "- {host: api.example.org, ech: allow}\n"}, "widened a network.allow: api.example.org tcp/80,443 -> api.example.org tcp/80,443 ech [workshop.yaml:9 < workshop.yaml:9]"},
+	{"a budget", []string{"5M/h", "6M/h"}, "widened a network.allow: up.example.org tcp/80,443 upload 5M/h -> up.example.org tcp/80,443 upload 6M/h [workshop.yaml:13 < workshop.yaml:13]"},
 	{"a preset", []string{"- preset: go\n", "- preset: go\n        - preset: npm\n"}, "widened a network.allow: "},
 	{"a resolver over HTTPS below a wildcard", []string{"\"**.example.net:443\"", "\"**.example.net:443\"\n        - dns.google"}, "widened a network.allow: "},
-	{"a deny", []string{"bad.example.net, ", ""}, "widened a network.deny: bad.example.net port 1-65535 ->  [workshop.yaml:7 < workshop.yaml:15]"},
+	{"a deny", []string{"bad.example.net, ", ""}, "widened a network.deny: bad.example.net tcp ->  [workshop.yaml:7 < workshop.yaml:15]"},
 	{"a deny of fewer names", []string{"\"*.worse.example.net\"", "x.worse.example.net"}, "widened a network.deny: "},
 	{"a room", []string{"room: own", "room: shared"}, "widened a network.room: own -> shared [workshop.yaml:17 < workshop.yaml:17]"},
 	{"a mount", []string{"- ./out:/", "- ./other:/other\n      - ./out:/"}, "widened a mounts:  -> ./other at /other ro [workshop.yaml:20 < workshop.yaml:5]"},
@@ -330,7 +333,7 @@ func TestChangedAndUnknown(t *testing.T) {
 		{"a source by a variable", []string{"./out:/workspace/out:rw", "${OUT}:/workspace/out:rw"}, []string{"unknown a mounts: ", "narrowed a mounts: "}},
 		{"a mode by a variable", []string{"./src:/workspace/src\n", "./src:/workspace/src:${MODE:-ro}\n"}, []string{"unknown a mounts: "}},
 		{"other patterns", []string{`["**/*.pem", .env]`, `["**/*.pem", ".e*"]`}, []string{"unknown a mounts: "}},
-		{"a host by a variable", []string{"- api.example.org\n", "- ${API}\n"}, []string{"unknown a network.allow:  -> ${API:?} port 80,443 [", "narrowed a network.allow: "}},
+		{"a host by a variable", []string{"- api.example.org\n", "- ${API}\n"}, []string{"unknown a network.allow:  -> ${API:?} tcp/80,443 [", "narrowed a network.allow: "}},
 		{"a deny by a variable", []string{"bad.example.net,", "\"${BAD}\","}, []string{"unknown a network.deny: ", "narrowed a network.deny: "}},
 		{"a limit by a variable", []string{"memory: 1G", "memory: \"${MEM:-1G}\""}, []string{"unknown a,b resources.memory: 1G -> ${MEM:-1G} ["}},
 		{"a port by a variable", []string{`"8080:8080"`, `"${PORT}:8080"`}, []string{"unknown a ports.published.8080: 8080 -> ${PORT:?} ["}},

@@ -53,7 +53,7 @@ func line(text string) string {
 func (r *Row) Places() string {
 	at, was := place(r.At), place(r.Was)
 	switch {
-	case was == "" || was == at:
+	case was == "" || was == at || r.Before == "":
 		return diagtext.Printable(at)
 	case at == "":
 		return diagtext.Printable("was " + was)
@@ -96,7 +96,7 @@ func Diagnostics(rows []Row, fail []State) diag.List {
 				d.Severity = diag.Error
 			}
 		}
-		if r.Was.Filename != "" && r.Was != r.At {
+		if r.Was.Filename != "" && r.Before != "" && r.Was != r.At {
 			d.Related = []diag.Related{{Message: "before", Range: r.Was}}
 		}
 		out = append(out, d)

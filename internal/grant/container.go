@@ -25,7 +25,7 @@ func (l *lines) container(c *workshop.Container) {
 	l.limits(c)
 	for i := range c.Mounts {
 		m := &c.Mounts[i]
-		l.add(Mount, text(l.form, m.Target), mountText(m, l.form), m.At)
+		l.add(Mount, text(l.form, m.Target), MountLine(m, l.form), m.At)
 	}
 	for _, s := range c.Secrets {
 		from := "$" + s.Env
@@ -83,6 +83,8 @@ func MountText(m *workshop.Mount) string { return mountPlaces(m, Values) }
 func mountPlaces(m *workshop.Mount, f Form) string {
 	mode := "ro"
 	switch {
+	case m.ModeTemplate != "" && f == Symbols:
+		mode = m.ModeTemplate
 	case m.ReadWrite:
 		mode = "rw"
 	case m.IsCopy():
@@ -91,8 +93,8 @@ func mountPlaces(m *workshop.Mount, f Form) string {
 	return fmt.Sprintf("%s at %s %s", text(f, m.Source), text(f, m.Target), mode)
 }
 
-// mountText has all that a mount opens or leaves out.
-func mountText(m *workshop.Mount, f Form) string {
+// MountLine has all that a mount opens or leaves out.
+func MountLine(m *workshop.Mount, f Form) string {
 	out := mountPlaces(m, f)
 	if len(m.Exclude) > 0 {
 		out += " without " + strings.Join(m.Exclude, ", ")

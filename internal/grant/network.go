@@ -28,20 +28,20 @@ func (l *lines) network(n *workshop.Network) {
 		l.add(Proxy, "", proxy, n.Proxy.Source)
 	}
 	for _, r := range n.Allow {
-		t := l.rule(r)
+		t := RuleText(r, l.form)
 		l.add(Allow, t, t, r.Source)
 	}
 	for _, r := range n.Deny {
-		t := l.rule(r)
+		t := RuleText(r, l.form)
 		l.add(Deny, t, t, r.Source)
 	}
 }
 
-// rule is "api.example.org tcp/80,443", with what it opens beside that and the preset
+// RuleText is "api.example.org tcp/80,443", with what it opens beside that and the preset
 // that it is of.
-func (l *lines) rule(r firewall.Rule) string {
+func RuleText(r firewall.Rule, f Form) string {
 	target := r.Target()
-	if l.form == Values {
+	if f == Values {
 		target = r.Meant()
 	}
 	out := target + " tcp/" + firewall.FormatPorts(r.Ports)

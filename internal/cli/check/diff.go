@@ -36,9 +36,10 @@ Edits that change nothing of that give no line.
   changed   neither is more: another image, another prompt
   narrowed  less is granted
 
-The base is read from git's objects, and nothing is checked out. Neither side reads the
-environment or .env: ` + "`${VAR}`" + ` stands for itself. With --boundary the workers are compared
-with the container of an organisation's workshop file, of which they may have less.
+The base is read from git's objects, and nothing is checked out. Neither side reads
+the environment or .env: ` + "`${VAR}`" + ` stands for itself. With --boundary the workers are
+compared with the container of an organisation's workshop file, of which they may have
+less.
 
 The exit code is 0 whatever is found; with --fail-on it is 4 if there is such a line. A
 side that can't be loaded is 3.`,

@@ -28,6 +28,7 @@ var freeText = []string{"project-name", "env", "workdir", "user", "name", "allow
 
 // usual are values that are often meant, where others are possible too.
 var usual = map[string][]string{
+	"base":         {"HEAD", "HEAD~1", "main", "origin/main"},
 	"cpus":         {"0.5", "1", "2", "4"},
 	"for":          {"10m", "30m", "1h", "8h"},
 	"memory":       {"256M", "512M", "1G", "4G"},
