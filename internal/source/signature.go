@@ -1,0 +1,179 @@
+package source
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/llmdo/workshop/internal/lib/clip"
+)
+
+// ErrUnsigned means that a tag has no signature, or isn't an annotated one.
+var ErrUnsigned = errors.New("the tag is not signed")
+
+// Signer is who signed.
+type Signer struct {
+	By  string // the principal that the user's list has for the key
+	Key string // its fingerprint, "SHA256:…"
+}
+
+// Signers are the keys whose signatures count, as ssh-keygen(1) reads them from a file of
+// allowed signers.
+type Signers []signer
+
+type signer struct {
+	principals    []string
+	key           ssh.PublicKey
+	namespaces    []string // nil: all
+	after, before time.Time
+}
+
+// ParseSigners reads lines `PRINCIPAL[,PRINCIPAL…] [OPTIONS] KEYTYPE KEY [COMMENT]`. The
+// options namespaces, valid-after and valid-before are known; a line with others, such as
+// cert-authority, is an error, as what it restricts isn't known.
+func ParseSigners(text []byte) (Signers, error) {
+	var out Signers
+	for i, line := range strings.Split(string(text), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		principals, rest, _ := strings.Cut(line, " ")
+		// The rest is a line of authorized_keys: options, type, key, comment.
+		key, _, options, more, err := ssh.ParseAuthorizedKey([]byte(rest))
+		if err != nil || len(bytes.TrimSpace(more)) > 0 {
+			return nil, fmt.Errorf("line %d: not PRINCIPAL [OPTIONS] KEYTYPE KEY", i+1)
+		}
+		s := signer{principals: strings.Split(strings.Trim(principals, `"`), ","), key: key}
+		for _, o := range options {
+			name, value, _ := strings.Cut(o, "=")
+			value = strings.Trim(value, `"`)
+			switch strings.ToLower(name) {
+			case "namespaces":
+				s.namespaces = strings.Split(value, ",")
+			case "valid-after":
+				s.after, err = signTime(value)
+			case "valid-before":
+				s.before, err = signTime(value)
+			default:
+				err = fmt.Errorf("the option %q is not known", clip.Bytes(name, 40))
+			}
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", i+1, err)
+			}
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// signTime reads YYYYMMDD[HHMM[SS]][Z]; without Z it is a local time.
+func signTime(text string) (time.Time, error) {
+	digits, zone := strings.CutSuffix(text, "Z")
+	location := time.Local
+	if zone {
+		location = time.UTC
+	}
+	for _, layout := range []string{"20060102", "200601021504", "20060102150405"} {
+		if t, err := time.ParseInLocation(layout, digits, location); err == nil && len(digits) == len(layout) {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is not a time: want YYYYMMDD or YYYYMMDDHHMMSS, with Z for UTC", clip.Bytes(text, 40))
+}
+
+const (
+	armorBegin = "-----BEGIN SSH SIGNATURE-----"
+	armorEnd   = "-----END SSH SIGNATURE-----"
+	magic      = "SSHSIG" // OpenSSH, PROTOCOL.sshsig
+)
+
+// VerifyTag returns who signed an annotated tag, as git hashes it. A signature that isn't
+// by one of the signers, for git, and valid at a time, is an error, and so is one of
+// OpenPGP or X.509, which can't be checked.
+func (all Signers) VerifyTag(tag []byte, at time.Time) (Signer, error) {
+	i := bytes.Index(tag, []byte("\n-----BEGIN "))
+	if i < 0 {
+		return Signer{}, ErrUnsigned
+	}
+	return all.verify(tag[:i+1], tag[i+1:], "git", at)
+}
+
+func (all Signers) verify(message, armored []byte, namespace string, at time.Time) (Signer, error) {
+	text := strings.TrimSpace(string(armored))
+	body, isSSH := strings.CutPrefix(text, armorBegin)
+	body, whole := strings.CutSuffix(body, armorEnd)
+	if !isSSH || !whole {
+		return Signer{}, errors.New("the signature is not one of SSH (git-config(1), gpg.format)")
+	}
+	data, err := base64.StdEncoding.DecodeString(strings.NewReplacer("\n", "", "\r", "").Replace(body))
+	if err != nil || !bytes.HasPrefix(data, []byte(magic)) {
+		return Signer{}, errors.New("the signature is damaged")
+	}
+	var blob struct {
+		Version                              uint32
+		Key                                  []byte
+		Namespace, Reserved, Hash, Signature string
+	}
+	if err := ssh.Unmarshal(data[len(magic):], &blob); err != nil || blob.Version != 1 {
+		return Signer{}, errors.New("the signature is damaged, or of an unknown version")
+	}
+	var sum []byte
+	switch blob.Hash {
+	case "sha256":
+		s := sha256.Sum256(message)
+		sum = s[:]
+	case "sha512":
+		s := sha512.Sum512(message)
+		sum = s[:]
+	default:
+		return Signer{}, fmt.Errorf("the signature uses the hash %q", clip.Bytes(blob.Hash, 40))
+	}
+	if blob.Namespace != namespace {
+		return Signer{}, fmt.Errorf("the signature is for %q, want %q", clip.Bytes(blob.Namespace, 40), namespace)
+	}
+	key, err := ssh.ParsePublicKey(blob.Key)
+	if err != nil {
+		return Signer{}, fmt.Errorf("the signature's key: %w", err)
+	}
+	var signature ssh.Signature
+	if err := ssh.Unmarshal([]byte(blob.Signature), &signature); err != nil {
+		return Signer{}, errors.New("the signature is damaged")
+	}
+	if signature.Format == ssh.KeyAlgoRSA { // SHA-1
+		return Signer{}, errors.New("the signature is by RSA with SHA-1")
+	}
+	signed := append([]byte(magic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Sum string }{blob.Namespace, blob.Reserved, blob.Hash, string(sum)})...)
+	if err := key.Verify(signed, &signature); err != nil {
+		return Signer{}, fmt.Errorf("the signature doesn't fit: %w", err)
+	}
+	return all.find(key, namespace, at)
+}
+
+// find returns whose key it is.
+func (all Signers) find(key ssh.PublicKey, namespace string, at time.Time) (Signer, error) {
+	out := Signer{Key: ssh.FingerprintSHA256(key)}
+	why := "is not one of the signers"
+	for _, s := range all {
+		switch {
+		case !bytes.Equal(s.key.Marshal(), key.Marshal()):
+			continue
+		case s.namespaces != nil && !slices.Contains(s.namespaces, namespace):
+			why = "doesn't sign for " + namespace
+		case !s.after.IsZero() && at.Before(s.after), !s.before.IsZero() && !at.Before(s.before):
+			why = "is not valid at this time"
+		default:
+			out.By = s.principals[0]
+			return out, nil
+		}
+	}
+	return Signer{}, fmt.Errorf("the key %s %s", out.Key, why)
+}

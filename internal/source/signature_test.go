@@ -1,0 +1,156 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/internal/dev/testutil"
+)
+
+// signed are tags that git and ssh-keygen made, and the public keys.
+type signed struct {
+	t   *testing.T
+	dir string
+}
+
+func newSigned(t *testing.T) *signed {
+	t.Helper()
+	_, err := exec.LookPath("ssh-keygen")
+	testutil.Require(t, err == nil, "there is no ssh-keygen")
+	s := &signed{t, t.TempDir()}
+	t.Setenv("HOME", s.dir)
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	s.run("git", "init", "-q", "-b", "main")
+	s.run("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "x", "--allow-empty")
+	return s
+}
+
+func (s *signed) run(name string, args ...string) []byte {
+	s.t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = s.dir
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		s.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, &said)
+	}
+	return out
+}
+
+// key makes a key and returns its public half.
+func (s *signed) key(name, kind string) string {
+	s.t.Helper()
+	s.run("ssh-keygen", "-q", "-t", kind, "-N", "", "-C", name, "-f", name)
+	text, err := os.ReadFile(filepath.Join(s.dir, name+".pub"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// tag makes a signed tag and returns the object.
+func (s *signed) tag(name, key string) []byte {
+	s.t.Helper()
+	s.run("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "gpg.format=ssh", "-c", "user.signingkey="+filepath.Join(s.dir, key), "tag", "-s", "-m", "release "+name, name)
+	return s.run("git", "cat-file", "tag", name)
+}
+
+func signers(t *testing.T, lines ...string) Signers {
+	t.Helper()
+	s, err := ParseSigners([]byte(strings.Join(lines, "\n") + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// B46: a tag counts as signed only by a key of the list, for git, at its time, over exactly
+// what the tag says.
+func TestVerifyTag(t *testing.T) {
+	s := newSigned(t)
+	now := time.Now()
+	for _, kind := range []string{"ed25519", "ecdsa", "rsa"} {
+		public := s.key(kind, kind)
+		tag := s.tag("v-"+kind, kind)
+		got, err := signers(t, "# releases", "acme-release,other "+public).VerifyTag(tag, now)
+		if err != nil || got.By != "acme-release" || !strings.HasPrefix(got.Key, "SHA256:") {
+			t.Errorf("%s: %+v, %v", kind, got, err)
+		}
+	}
+	public, tag, other := s.key("main-key", "ed25519"), []byte(nil), s.key("other-key", "ed25519")
+	tag = s.tag("v1.0.0", "main-key")
+	s.run("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "tag", "-a", "-m", "x", "unsigned")
+	for _, c := range []struct {
+		name string
+		all  Signers
+		tag  []byte
+		want string
+	}{
+		{"another key", signers(t, "x "+other), tag, "is not one of the signers"},
+		{"nobody", nil, tag, "is not one of the signers"},
+		{"for files alone", signers(t, `x namespaces="file" `+public), tag, "doesn't sign for git"},
+		{"expired", signers(t, `x valid-before="20200101Z" `+public), tag, "is not valid at this time"},
+		{"not yet", signers(t, `x valid-after="21000101Z" `+public), tag, "is not valid at this time"},
+		{"another text", signers(t, "x "+public), bytes.Replace(tag, []byte("release"), []byte("Release"), 1), "doesn't fit"},
+		{"another commit", signers(t, "x "+public), append([]byte("object "+strings.Repeat("0", 40)), tag[len("object ")+40:]...), "doesn't fit"},
+		{"unsigned", signers(t, "x "+public), s.run("git", "cat-file", "tag", "unsigned"), ErrUnsigned.Error()},
+		{"OpenPGP", signers(t, "x "+public), append(bytes.Clone(tag[:bytes.Index(tag, []byte("-----BEGIN"))]), "-----BEGIN PGP SIGNATURE-----\nx\n-----END PGP SIGNATURE-----\n"...), "not one of SSH"},
+		{"cut", signers(t, "x "+public), tag[:len(tag)-40], "not one of SSH"},
+		{"damaged", signers(t, "x "+public), bytes.Replace(tag, []byte(armorBegin+"\nU1"), []byte(armorBegin+"\nAA"), 1), "damaged"},
+		{"text behind", signers(t, "x "+public), append(bytes.Clone(tag), "more\n"...), "not one of SSH"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := c.all.VerifyTag(c.tag, now); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%+v, %v; want %s", got, err, c.want)
+			}
+		})
+	}
+	if got, err := signers(t, `x namespaces="file,git",valid-after="20200101",valid-before="21000101" `+public).VerifyTag(tag, now); err != nil || got.By != "x" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	// A signature of the same bytes for another purpose (namespace) is none for git.
+	i := bytes.Index(tag, []byte("-----BEGIN"))
+	if err := os.WriteFile(filepath.Join(s.dir, "message"), tag[:i], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.run("ssh-keygen", "-q", "-Y", "sign", "-n", "file", "-f", "main-key", "message")
+	sig, err := os.ReadFile(filepath.Join(s.dir, "message.sig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := signers(t, "x "+public).VerifyTag(append(bytes.Clone(tag[:i]), sig...), now); err == nil || !strings.Contains(err.Error(), `is for "file"`) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestParseSigners(t *testing.T) {
+	public := newSigned(t).key("k", "ed25519")
+	for _, bad := range []string{"x", "x ssh-ed25519", "x cert-authority " + public, `x valid-before="yesterday" ` + public, "x something=1 " + public, public} {
+		if s, err := ParseSigners([]byte(bad)); err == nil {
+			t.Errorf("%q is taken: %v", bad, s)
+		}
+	}
+	if s, err := ParseSigners([]byte("\n  # a\n\nx " + public + "\n")); err != nil || len(s) != 1 {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+func FuzzVerify(f *testing.F) {
+	f.Add([]byte("object x\n\n"+armorBegin+"\nU1NIU0lHAAAAAQ==\n"+armorEnd+"\n"), []byte("x ssh-ed25519 AAAA"))
+	f.Fuzz(func(t *testing.T, tag, list []byte) {
+		all, err := ParseSigners(list)
+		if err != nil {
+			return
+		}
+		if got, err := all.VerifyTag(tag, time.Unix(0, 0)); err == nil && len(all) == 0 || errors.Is(err, ErrUnsigned) && got != (Signer{}) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
