@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -202,6 +203,14 @@ func TestVerifyOfABreak(t *testing.T) {
 	}
 	s := scenario.New(t, "verify", "verify finds a promise that is broken in what runs")
 	prepareVerify(s)
+	if scenario.TheEngine() == scenario.Namespace { // where mounts are handed on to whoever shares them
+		for _, args := range [][]string{{"--bind", s.Dir, s.Dir}, {"--make-shared", s.Dir}} {
+			if out, err := exec.Command("mount", args...).CombinedOutput(); err != nil {
+				t.Fatalf("mount %v: %v\n%s", args, err, out)
+			}
+			t.Cleanup(func() { _ = exec.Command("umount", "--recursive", s.Dir).Run() })
+		}
+	}
 	s.Up()
 	r, code := verified(s, "--live")
 	if code != 4 {
