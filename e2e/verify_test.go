@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -125,6 +126,47 @@ func TestVerifyLive(t *testing.T) {
 	if l := byName(r); code != 0 || l.Verdict != verify.NotTested || !strings.Contains(l.Why, "the control failed") {
 		t.Errorf("the host can't be reached: exit code %d, %+v", code, l)
 	}
+}
+
+// TestVerifyOfAHostileWorker: a worker that kills each probe keeps its promises from
+// being tested; none of them is held for that, and none is broken.
+func TestVerifyOfAHostileWorker(t *testing.T) {
+	s := scenario.New(t, "verify", "what a worker keeps from being tested is neither held nor broken")
+	prepareVerify(s)
+	s.Write("out/kill.sh", `echo begun
+while :; do for p in /proc/[0-9]*; do
+	case "$(tr '\0' ' ' <$p/cmdline 2>/dev/null)" in */workshop-init\ probe*) kill -9 ${p#/proc/} 2>/dev/null;; esac
+done; done
+`)
+	s.Up()
+	kills := s.Command(t.Context(), "exec", "first", "--", "sh", "/workspace/out/kill.sh")
+	out, err := kills.StdoutPipe()
+	if err == nil {
+		err = kills.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = kills.Process.Kill(); _ = kills.Wait() }()
+	if _, err := io.ReadFull(out, make([]byte, len("begun"))); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 { // it may be too late once
+		r, code := verified(s, "first")
+		killed := false
+		for _, l := range r.Lines {
+			if l.Verdict == verify.Broken {
+				t.Fatalf("exit code %d, %+v", code, l)
+			}
+			if l.Worker == "first" && l.Promise == "B22" {
+				killed = l.Verdict == verify.NotTested
+			}
+		}
+		if killed {
+			return
+		}
+	}
+	t.Error("no probe was killed: the test shows nothing")
 }
 
 // TestVerifyDisruptive: what kills, fills and floods is done to a copy of the project,

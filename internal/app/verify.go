@@ -217,6 +217,7 @@ func (v *verification) try(ctx context.Context) {
 	for _, w := range v.workers {
 		g.Go(func() error {
 			v.probe(gctx, w)
+			v.tools(gctx, w)
 			w.Outside = v.look(gctx, w.Name)
 			return nil
 		})

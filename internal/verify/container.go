@@ -310,7 +310,7 @@ func (s *settingsView) host(e *evidence) {
 func (w *Worker) mainProcess() Line {
 	e := w.begin("B12")
 	e.tried("name, arguments and PID of its main process")
-	e.says(w.Seen, "pid1.Name", "PID 1 is", initName)
+	e.says(w.Seen, "pid1.Name", "the name of PID 1:", initName)
 	if p := w.process(e); p != nil {
 		p.isMain(e)
 		e.outside(p.Status["Name"] == initName, "this machine's kernel calls it %s", p.Status["Name"])
@@ -373,9 +373,31 @@ func (w *Worker) bounds() Line {
 
 func (w *Worker) door() Line {
 	e := w.begin("B41")
-	e.tried("reading workshop-init, and writing where the host connects")
+	e.tried("tools that its file doesn't list, asked of its toolbox past the host; reading workshop-init, and writing where the host connects")
 	e.refused(w.Seen, "refused", readOnly, "init.workshop-init", "init.door")
 	e.works(w.Seen, "control.write", "a file in /tmp", "ok")
+	t := &w.Toolbox
+	var fine []string
+	for _, a := range t.Unlisted {
+		switch {
+		case a.Answer == NotOffered:
+			fine = append(fine, a.What)
+		case a.Answer == "no answer":
+			e.miss("its toolbox didn't answer to %s", a.What)
+		case w.Changed:
+			e.miss("%s: %s: %s", a.What, a.Answer, fileChanged)
+		default:
+			e.inside(false, "%s: %s", a.What, a.Answer)
+		}
+	}
+	if len(fine) > 0 {
+		e.inside(true, "not offered: %s", strings.Join(fine, ", "))
+	}
+	if t.Why != "" || len(t.Unlisted) == 0 {
+		e.miss("its toolbox: %s", t.Why)
+	} else {
+		e.control(t.Control != "" && !strings.HasSuffix(t.Control, NotOffered), "its toolbox: %s", t.Control)
+	}
 	if p := w.process(e); p != nil {
 		for _, m := range p.Mounts {
 			if m.Target == "/run/workshop" || m.Target == "/opt/workshop" {
@@ -383,5 +405,5 @@ func (w *Worker) door() Line {
 			}
 		}
 	}
-	return e.part(elsewhere)
+	return e.line()
 }

@@ -73,8 +73,8 @@ func (e *evidence) line() Line {
 		l.Verdict, l.Why = Broken, text(e.broken)
 	case len(e.failed) > 0:
 		l.Verdict, l.Why = NotTested, text([]string{"the control failed: " + strings.Join(e.failed, "; ")})
-	case len(e.missing) > 0:
-		l.Verdict, l.Why = NotTested, text(e.missing)
+	case len(e.missing) > 0: // the first is why the others are missing
+		l.Verdict, l.Why = NotTested, text(e.missing[:1])
 	case len(e.insides)+len(e.outsides) == 0:
 		l.Verdict, l.Why = NotTested, "nothing was seen"
 	case len(e.controls) == 0:

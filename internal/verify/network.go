@@ -60,9 +60,9 @@ func (w *Worker) decisions(promise string) (e *evidence, ok bool) {
 	return e, true
 }
 
-// denied records that the guard counted a denial.
-func (w *Worker) denied(e *evidence, what string, is func(Denial) bool) {
-	if w.Net.NoEvents != "" {
+// denied records that the guard counted the denial of what a probe tried, if it did.
+func (w *Worker) denied(e *evidence, key, what string, is func(Denial) bool) {
+	if _, tried := w.Seen[key]; w.Net.NoEvents != "" || !tried {
 		return
 	}
 	i := slices.IndexFunc(w.Net.Denials, is)
@@ -94,7 +94,7 @@ func (w *Worker) names() Line {
 	for _, name := range []string{t.Special, t.Name} {
 		if name != "" {
 			e.refused(w.Seen, "refused", []string{"NXDOMAIN"}, "dns."+name)
-			w.denied(e, "the look-up of "+name, ofName("dns", name))
+			w.denied(e, "dns."+name, "the look-up of "+name, ofName("dns", name))
 		}
 	}
 	return e.line()
@@ -115,8 +115,8 @@ func (w *Worker) byName() Line {
 	e.tried("TLS and HTTP for %s, to %s, and by the proxy", t.Name, t.Address)
 	e.refused(w.Seen, "cut", cut, "tls.https://"+t.Name)
 	e.refused(w.Seen, "answered", append([]string{"403"}, cut...), "http.http://"+t.Name, "http.through the proxy")
-	w.denied(e, "TLS for "+t.Name, ofName("tls", t.Name))
-	w.denied(e, "HTTP for "+t.Name, ofName("http", t.Name))
+	w.denied(e, "tls.https://"+t.Name, "TLS for "+t.Name, ofName("tls", t.Name))
+	w.denied(e, "http.http://"+t.Name, "HTTP for "+t.Name, ofName("http", t.Name))
 	for _, host := range t.Live {
 		good := []string{"handshake", "NOTTLS"}
 		if !strings.HasSuffix(host, ":443") {
@@ -166,12 +166,12 @@ func (w *Worker) otherPorts() Line {
 	e.tried("%s, which no line names", at)
 	e.refused(w.Seen, "refused", cut, "port."+at.String())
 	e.refused(w.Seen, "UDP refused", cut, "udp."+at.String())
-	w.denied(e, at.String(), ofAddress(t.Address, t.Port))
+	w.denied(e, "port."+at.String(), at.String(), ofAddress(t.Address, t.Port))
 	if t.Named != 0 {
 		named := netip.AddrPortFrom(t.Address, t.Named)
 		e.tried("%s, a port that a line names for others", named)
 		e.refused(w.Seen, "cut", cut, "named."+named.String())
-		w.denied(e, named.String(), ofAddress(t.Address, t.Named))
+		w.denied(e, "named."+named.String(), named.String(), ofAddress(t.Address, t.Named))
 	}
 	return e.line()
 }
@@ -187,13 +187,13 @@ func (w *Worker) neverReached() Line {
 	e.tried("169.254.169.254, [fd00:ec2::254]")
 	e.refused(w.Seen, "refused", append([]string{"403"}, cut...), "never.http://169.254.169.254", "never.https://169.254.169.254", "never.169.254.169.254:9000")
 	e.refused(w.Seen, "refused", cut6, "never.http://[fd00:ec2::254]")
-	w.denied(e, "169.254.169.254:80", ofAddress(metadata, 80))
-	w.denied(e, "169.254.169.254:9000", ofAddress(metadata, 9000))
+	w.denied(e, "never.http://169.254.169.254", "169.254.169.254:80", ofAddress(metadata, 80))
+	w.denied(e, "never.169.254.169.254:9000", "169.254.169.254:9000", ofAddress(metadata, 9000))
 	if t.Private.IsValid() {
 		at := netip.AddrPortFrom(t.Private, 9000)
 		e.tried("%s, a private one", at)
 		e.refused(w.Seen, "refused", cut, "never."+at.String())
-		w.denied(e, at.String(), ofAddress(t.Private, 9000))
+		w.denied(e, "never."+at.String(), at.String(), ofAddress(t.Private, 9000))
 	}
 	switch c := w.Net.Canary; {
 	case c.Address == "":
@@ -224,13 +224,17 @@ func (w *Worker) denials() Line {
 		return e.line()
 	}
 	t := &w.Net.Tries
-	w.denied(e, "the look-up", ofName("dns", t.Special))
+	w.denied(e, "dns."+t.Special, "the look-up", ofName("dns", t.Special))
 	packets := uint64(0)
 	if t.Port != 0 && w.Mode == firewall.Restricted && !w.Net.Learns {
-		w.denied(e, netip.AddrPortFrom(t.Address, t.Port).String(), ofAddress(t.Address, t.Port))
+		at := netip.AddrPortFrom(t.Address, t.Port).String()
+		w.denied(e, "port."+at, at, ofAddress(t.Address, t.Port))
 		packets++
 	}
 	more := w.Net.RefusedAfter - w.Net.RefusedBefore
+	if w.Unseen != "" {
+		packets = 0 // perhaps none was tried
+	}
 	e.outside(w.Net.RefusedAfter >= w.Net.RefusedBefore && more >= packets, "the kernel's count of refused packets rose by %d", more)
 	return e.line()
 }

@@ -47,7 +47,7 @@ func ParseSeen(out []byte, probes []Probe) (Seen, error) {
 		i++
 	}
 	if i != len(probes) {
-		return nil, fmt.Errorf("the probe printed %d of %d results", i, len(probes))
+		return nil, fmt.Errorf("the probe printed %d of %d results; something in the worker may have ended it", i, len(probes))
 	}
 	return seen, nil
 }
@@ -94,7 +94,11 @@ func (e *evidence) says(seen Seen, key, what, want string) {
 // works records a try that must succeed: a control.
 func (e *evidence) works(seen Seen, key, what string, words ...string) {
 	r, ok := seen[key]
-	e.control(ok && slices.Contains(words, r.Seen), "%s: %s", what, saw(r))
+	if !ok {
+		e.miss("the probe said nothing of its control, %s", what)
+		return
+	}
+	e.control(slices.Contains(words, r.Seen), "%s: %s", what, saw(r))
 }
 
 // saw is a result in a few words.

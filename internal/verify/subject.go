@@ -34,12 +34,26 @@ type Worker struct {
 	// Changed: the file isn't that of the last `up`.
 	Changed bool
 
-	Net *Net // nil: mode none
+	Toolbox Toolbox
+	Net     *Net // nil: mode none
 
 	Seen    Seen
 	Unseen  string // why there is nothing in Seen
 	Outside *Outside
 }
+
+// Toolbox is what a worker's toolbox answered to calls of tools.
+type Toolbox struct {
+	Why      string // why it answered nothing
+	Unlisted []Asked
+	Control  string // what it answered to a listed one
+}
+
+// Asked is a tool that isn't listed, with the answer.
+type Asked struct{ What, Answer string }
+
+// NotOffered is the answer that refuses a tool.
+const NotOffered = "not offered"
 
 // Protected is a directory that must be read-only if it was there when the worker
 // started.

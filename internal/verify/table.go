@@ -66,7 +66,7 @@ var methods = []Method{
 	{"B30", []Kind{Inspected}, "its main process runs on this machine's kernel; Docker's runtime", "", "outside", false},
 	{"B31", []Kind{Inspected}, "what the guard would do with addresses of its never-list", "", "what the guard says", false},
 	{"B40", []Kind{Elsewhere}, "", "", "", false},
-	{"B41", []Kind{Inspected, Probed}, "the door is mounted read-only", "workshop-init can't be read", "outside for the door", true},
+	{"B41", []Kind{Inspected, Probed}, "the door and workshop-init are mounted read-only", "tools that the file doesn't list, asked of the toolbox; reading workshop-init", "the toolbox; what clients are offered is tested by the project", false},
 	{"B42", []Kind{Elsewhere}, "", "", "", false},
 	{"B43", []Kind{Inspected}, "no process of it has a terminal of this machine", "", "outside; the rest is tested by the project", true},
 	{"B44", []Kind{Inspected, Probed}, "no key of a model in its configured environment", "the same in a command's environment", "outside for its configuration", false},

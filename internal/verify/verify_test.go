@@ -85,6 +85,7 @@ func sound() *Worker {
 	n.Denials = append(n.Denials, Denial{Address: "169.254.169.254", Port: 80, Reason: "metadata"}, Denial{Address: "169.254.169.254", Port: 9000, Reason: "metadata"},
 		Denial{Address: n.Tries.Private.String(), Port: 9000, Reason: "not-allowed"})
 	w.Outside = soundOutside()
+	w.Toolbox = Toolbox{Unlisted: []Asked{{"shell", NotOffered}, {"exec", NotOffered}}, Control: "read_file (listed): it would run"}
 	w.Seen = Seen{}
 	for _, p := range Probes(w) {
 		w.Seen[p.Key] = Result{Name: p.Key, Seen: answer(p), Millis: 0.5}
@@ -290,6 +291,7 @@ func TestBroken(t *testing.T) {
 		{"the guard would dial it", "B31", func(w *Worker) { w.Net.Explained["169.254.169.254"] = Answer{Dialled: true, Reason: "metadata"} }},
 		{"the door is writable", "B41", say("init.door", "ok")},
 		{"workshop-init is readable", "B41", say("init.workshop-init", "ok")},
+		{"a tool that isn't listed", "B41", func(w *Worker) { w.Toolbox.Unlisted[0].Answer = "it would run" }},
 		{"a terminal", "B43", status("tty", "34816")},
 		{"a key of a model", "B44 B45", say("environ", "ANTHROPIC_API_KEY,COLOUR,HOME")},
 		{"a configured key of a model", "B44", func(w *Worker) { w.Outside.Env = append(w.Outside.Env, "OPENAI_API_KEY=x") }},
@@ -333,6 +335,8 @@ func TestControls(t *testing.T) {
 		{"the room learns", "B23 B24 B25", func(w *Worker) { w.Net.Learns = true }},
 		{"the room is open", "B24 B25", func(w *Worker) { w.Mode = firewall.Open }},
 		{"limits were waived", "B5", func(w *Worker) { w.NotHeld = []string{"B5"} }},
+		{"no session", "B41", func(w *Worker) { w.Toolbox = Toolbox{Why: "no answer"} }},
+		{"the toolbox refuses all", "B41", func(w *Worker) { w.Toolbox.Control = "read_file (listed): " + NotOffered }},
 		{"the facts are missing", "B7", func(w *Worker) { w.Refusal = nil }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -352,6 +356,7 @@ func TestControls(t *testing.T) {
 func TestNothingSeen(t *testing.T) {
 	w := sound()
 	w.Unseen = "the probe was killed"
+	w.Net.Denials, w.Net.RefusedAfter = nil, 0 // nothing was tried, perhaps
 	w.Outside = &Outside{Why: "no answer"}
 	for _, l := range Judge(w) {
 		if l.Verdict == Broken || l.Verdict == Held && l.Promise != "B31" {
