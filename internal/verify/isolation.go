@@ -1,0 +1,115 @@
+package verify
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// kinds of namespaces that a worker has to itself.
+var kinds = []string{"pid", "ipc", "mnt", "net", "uts", "cgroup"}
+
+// harmless are the devices of every container.
+var harmless = []string{"console", "full", "null", "ptmx", "random", "tty", "urandom", "zero"}
+
+func (w *Worker) host() Line {
+	e := w.begin("B6")
+	e.tried("namespaces and devices of its main process; %s; /proc/1", strings.Join(engineSockets, ", "))
+	var keys []string
+	for _, s := range engineSockets {
+		keys = append(keys, "host."+s)
+	}
+	e.refused(w.Seen, "not there", notThere, keys...)
+	e.refused(w.Seen, "closed", []string{"EACCES", "EPERM"}, "host./proc/1/fd", "host./proc/1/environ")
+	r, ok := w.Seen["control./proc/self/fd"]
+	e.control(ok && strings.HasPrefix(r.Seen, "0,1,2"), "its own /proc/self/fd: %s", saw(r))
+	s := w.Outside.settings()
+	if s != nil {
+		s.host(e)
+	}
+	p := w.process(e)
+	if p == nil {
+		return e.line()
+	}
+	p.isMain(e)
+	w.namespaces(e, p)
+	if ns := strings.Fields(p.Status["NSpid"]); len(ns) < 2 || ns[len(ns)-1] != "1" || w.Outside.NoSetuid && len(ns) < 3 {
+		e.outside(false, "it has no PID namespace of its own below its supervisor's (%s)", p.Status["NSpid"])
+	}
+	p.onlyHarmless(e)
+	for _, m := range p.Mounts {
+		if strings.HasSuffix(m.Root, ".sock") {
+			e.outside(false, "a socket is mounted at %s", m.Target)
+		}
+	}
+	if p.Owner != 0 && firstField(p.Status["Uid"]) == strconv.Itoa(p.Owner) {
+		e.outside(false, "its main process can be traced by its own user, %d", p.Owner)
+	}
+	return e.line()
+}
+
+// namespaces compares them with ours. Without root some can't be read from outside: the
+// kernel shows those of PIDs, mounts and interfaces, the rest is what the probe says.
+func (w *Worker) namespaces(e *evidence, p *Process) {
+	own, said := 0, 0
+	for _, kind := range kinds {
+		is, here := p.Namespaces[kind], p.Here[kind]
+		switch {
+		case here == "":
+		case is == here:
+			e.outside(false, "its %s namespace is this machine's (%s)", kind, is)
+		case is != "":
+			own++
+		case kind == "pid" || kind == "mnt" && p.at("/opt/workshop") != nil || kind == "net" && slices.Equal(p.Interfaces, []string{"lo"}):
+			own++ // isMain, and what /proc shows of mounts and interfaces
+		default:
+			r, ok := w.Seen["ns."+kind]
+			if !ok || !strings.HasPrefix(r.Seen, kind+":[") {
+				e.miss("its %s namespace can't be read: %s", kind, saw(r))
+				continue
+			}
+			said++
+			e.inside(r.Seen != here, "%s, and this machine's is %s", r.Seen, here)
+		}
+	}
+	if own > 0 {
+		e.outside(true, "%d namespaces of its own", own)
+	}
+	if own == 0 && said == 0 {
+		p.unread(e, "namespaces")
+	}
+}
+
+// onlyHarmless looks at its devices: in /dev or, where that can't be read, at what is
+// mounted of this machine's.
+func (p *Process) onlyHarmless(e *evidence) {
+	devices := p.Devices
+	if _, hidden := p.Unread["devices"]; hidden {
+		if p.unread(about("", ""), "mounts") {
+			p.unread(e, "devices")
+			return
+		}
+		for _, m := range p.Mounts {
+			if name, ok := strings.CutPrefix(m.Target, "/dev/"); ok && m.Type == "devtmpfs" {
+				devices = append(devices, name)
+			}
+			if m.Type == "devtmpfs" && m.Root == "/" {
+				e.outside(false, "this machine's /dev is at %s", m.Target)
+			}
+		}
+	}
+	bad := slices.ContainsFunc(devices, func(d string) bool { return !slices.Contains(harmless, d) })
+	e.outside(!bad, "devices %s", strings.Join(devices, " "))
+}
+
+// host by the engine's settings.
+func (s *settingsView) host(e *evidence) {
+	for _, kind := range slices.Sorted(maps.Keys(s.Namespaces)) {
+		v := s.Namespaces[kind]
+		if v == "host" || kind == "pid" && v != "" || kind == "ipc" && v != "private" {
+			e.outside(false, "the engine: %s is %q", kind, v)
+		}
+	}
+	e.outside(len(s.Devices) == 0, "the engine: %d devices", len(s.Devices))
+}
