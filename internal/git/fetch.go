@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"unicode"
 
 	"golang.org/x/mod/module"
 
@@ -88,7 +89,10 @@ func (f *Fetched) read(b *batch, list []byte) error {
 	if err != nil {
 		return err
 	}
-	left, folded := int64(maxFetched), map[string]string{}
+	if err := CheckNames(names); err != nil {
+		return err
+	}
+	left := int64(maxFetched)
 	for _, name := range names {
 		e := tree.entries[name]
 		shown := clip.Bytes(name, 200)
@@ -102,15 +106,6 @@ func (f *Fetched) read(b *batch, list []byte) error {
 		case len(f.Files) == maxFetchedFiles:
 			return fmt.Errorf("there are more than %d files", maxFetchedFiles)
 		}
-		if err := sharedName(name); err != nil {
-			return fmt.Errorf("%q can't be shared: %w", shown, err)
-		}
-		for p := name; p != "."; p = path.Dir(p) {
-			if other, seen := folded[strings.ToLower(p)]; seen && other != p {
-				return fmt.Errorf("%q and %q differ in the case of letters alone", clip.Bytes(other, 200), clip.Bytes(p, 200))
-			}
-			folded[strings.ToLower(p)] = p
-		}
 		if left -= e.size; left < 0 {
 			return fmt.Errorf("the files have more than %d bytes", maxFetched)
 		}
@@ -119,6 +114,42 @@ func (f *Fetched) read(b *batch, list []byte) error {
 		}
 	}
 	return nil
+}
+
+// CheckNames refuses names of files that not every file system can hold, together, as
+// what they are.
+func CheckNames(names []string) error {
+	folded, dirs := map[string]string{}, map[string]bool{}
+	for _, name := range names {
+		if err := sharedName(name); err != nil {
+			return fmt.Errorf("%q can't be shared: %w", clip.Bytes(name, 200), err)
+		}
+		for p := name; p != "."; p = path.Dir(p) {
+			key := fold(p)
+			if other, seen := folded[key]; seen && other != p {
+				return fmt.Errorf("%q and %q differ in the case of letters alone", clip.Bytes(other, 200), clip.Bytes(p, 200))
+			}
+			folded[key], dirs[p] = p, dirs[p] || p != name
+		}
+	}
+	for _, name := range names {
+		if dirs[name] {
+			return fmt.Errorf("%q is a file and a directory", clip.Bytes(name, 200))
+		}
+	}
+	return nil
+}
+
+// fold is the same for names that differ in the case of letters alone, whatever a file
+// system takes for that.
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		return least
+	}, name)
 }
 
 // sharedName refuses names that mean something else on some file system, by the rules of

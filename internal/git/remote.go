@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/lib/clip"
+	"github.com/llmdo/workshop/internal/lib/procgroup"
 )
 
 // Remote is a repository elsewhere. The zero value names none.
@@ -71,6 +72,7 @@ var remoteFences = []string{
 	"-c", "fetch.fsckObjects=true",
 	"-c", "transfer.fsckObjects=true",
 	"-c", "fetch.unpackLimit=1",
+	"-c", "fetch.uriProtocols=", // of packs that the server has elsewhere
 	"-c", "fetch.recurseSubmodules=false",
 	"-c", "fetch.writeCommitGraph=false",
 	"-c", "gc.auto=0",
@@ -87,11 +89,12 @@ func (r Remote) talk(ctx context.Context, dir string, args ...string) ([]byte, e
 	}
 	line := append(append([]string{program, "--no-pager", "--git-dir=" + dir}, remoteFences...), args...)
 	if runtime.GOOS != "windows" { // each program that git starts has the limits, too
-		limits := fmt.Sprintf(`ulimit -f %d && ulimit -v %d && exec "$@"`, maxPack/512, maxMemory/1024)
+		limits := fmt.Sprintf(`ulimit -f %d && { ulimit -v %d 2>/dev/null; exec "$@"; }`, maxPack/512, maxMemory/1024) // -v: not on every system
 		line = append([]string{"/bin/sh", "-c", limits, "git"}, line...)
 	}
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
+	procgroup.Own(cmd)
 	cmd.Env = environ("GIT_ALLOW_PROTOCOL="+r.protocols, "GIT_SSH_COMMAND=ssh -o BatchMode=yes", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=20")
 	return finish(ctx, cancel, cmd, args[0])
 }

@@ -20,6 +20,7 @@ const (
 	maxFiles = 256
 	maxFile  = 1 << 20
 	maxTree  = 8 << 20
+	maxDirs  = 4096
 )
 
 // Cache keeps trees by their hashes in a directory of the user.
@@ -77,11 +78,16 @@ func Vendored(project *os.Root, id ID) (Tree, error) {
 		return nil, err
 	}
 	defer root.Close()
-	t, left := Tree{}, int64(maxTree)
+	t, left, dirs := Tree{}, int64(maxTree), 0
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
-		case err != nil || d.IsDir():
+		case err != nil:
 			return err
+		case d.IsDir():
+			if dirs++; dirs > maxDirs {
+				return fmt.Errorf("more than %d directories", maxDirs)
+			}
+			return nil
 		case !d.Type().IsRegular():
 			return fmt.Errorf("%s is not a regular file", name)
 		case len(t) == maxFiles:
@@ -98,20 +104,34 @@ func Vendored(project *os.Root, id ID) (Tree, error) {
 }
 
 // Vendor writes a source into the vendor directory of a project, in the place of what is
-// there.
+// there, which stays if that fails.
 func Vendor(project *os.Root, id ID, t Tree) error {
 	dir := path.Join(VendorDir, id.VendorName())
+	made := dir + "#new" // no source has that in its name
+	if err := project.RemoveAll(made); err != nil {
+		return err
+	}
+	if err := write(project, made, t); err != nil {
+		return errors.Join(err, project.RemoveAll(made))
+	}
 	if err := project.RemoveAll(dir); err != nil {
+		return errors.Join(err, project.RemoveAll(made))
+	}
+	return project.Rename(made, dir)
+}
+
+// write writes a tree below a directory that isn't there.
+func write(root *os.Root, dir string, t Tree) error {
+	if err := root.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	for name, text := range t {
 		at := path.Join(dir, name)
-		err := project.MkdirAll(path.Dir(at), 0o755)
-		if err == nil {
-			err = project.WriteFile(at, text, 0o644)
+		if err := root.MkdirAll(path.Dir(at), 0o755); err != nil {
+			return err
 		}
-		if err != nil {
-			return errors.Join(err, project.RemoveAll(dir))
+		if err := root.WriteFile(at, text, 0o644); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/llmdo/workshop/internal/lib/procgroup"
 )
 
 // DefaultAnswerTime is how long a program may take to answer.
@@ -41,7 +43,7 @@ func (c *Command) Ask(ctx context.Context, q Question) (Answer, error) {
 	cmd.Env, cmd.Dir = c.Env, c.Dir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(line), &out, &errs
 	cmd.WaitDelay = time.Second
-	ownGroup(cmd)
+	procgroup.Own(cmd)
 	err = cmd.Run()
 	switch {
 	case ctx.Err() != nil:

@@ -3,26 +3,11 @@
 package approval
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"syscall"
 
 	"github.com/llmdo/workshop/internal/lib/fileowner"
 )
-
-// ownGroup makes what the program starts end with it.
-func ownGroup(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error {
-		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		if errors.Is(err, syscall.ESRCH) {
-			return os.ErrProcessDone
-		}
-		return err
-	}
-}
 
 // ownSocket wants a socket of this user: another's program could answer.
 func ownSocket(path string) error {

@@ -1,0 +1,162 @@
+package source
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/llmdo/workshop/internal/dev/testutil"
+)
+
+// published is a repository with a library in it, served at the returned source.
+func published(t *testing.T) (repo string, id ID) {
+	t.Helper()
+	at := t.TempDir()
+	address := testutil.ServeGit(t, at)
+	repo = filepath.Join(at, "acme/workshops")
+	if err := os.MkdirAll(repo, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	testutil.Git(t, repo, "init", "-q")
+	release(t, repo, "v1.4.0", "one\n")
+	id, err := ParseID("git+" + address + "/acme/workshops/.git//lib")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return repo, id
+}
+
+func release(t *testing.T, repo, tag, text string) {
+	t.Helper()
+	file := filepath.Join(repo, "lib/workers/a.md")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	testutil.Git(t, repo, "add", "-A")
+	testutil.Git(t, repo, "commit", "-qm", tag, "--allow-empty")
+	testutil.Git(t, repo, "tag", "-f", tag)
+}
+
+func latest(t *testing.T, id ID, version string) (Tree, Locked) {
+	t.Helper()
+	v, err := ParseVersion(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, l, err := Latest(t.Context(), id, v, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree, l
+}
+
+// B46: what a lock has is what is read, from wherever it comes, also after its tag has
+// moved; and nothing is contacted that needn't be, or that nobody accepted.
+func TestStore(t *testing.T) {
+	repo, id := published(t)
+	tree, l := latest(t, id, "^1")
+	if l.Original != "^1" || l.Ref != "refs/tags/v1.4.0" || l.Commit != testutil.Git(t, repo, "rev-parse", "HEAD") || string(tree["workers/a.md"]) != "one\n" || l.Signed != nil {
+		t.Errorf("%+v: %s", l, tree)
+	}
+	release(t, repo, "v1.4.0", "moved\n")
+	if _, moved := latest(t, id, "v1.4.0"); moved.Commit == l.Commit || moved.Tree == l.Tree {
+		t.Errorf("the tag moved, and is locked as %+v", moved)
+	}
+	project, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer project.Close()
+	asked := 0
+	s := Store{Project: project, Cache: Cache{filepath.Join(t.TempDir(), "cache")}, Offline: true}
+	if _, err := s.Open(t.Context(), id, l); !errors.Is(err, ErrOffline) || !strings.Contains(err.Error(), l.Tree) {
+		t.Errorf("offline: %v", err)
+	}
+	s.Offline = false
+	if _, err := s.Open(t.Context(), id, l); err == nil || !strings.Contains(err.Error(), "accepted by nobody") {
+		t.Errorf("nobody was asked: %v", err)
+	}
+	no := errors.New("no")
+	s.Accepted = func(ID, Locked) error { return no }
+	if _, err := s.Open(t.Context(), id, l); !errors.Is(err, no) {
+		t.Errorf("refused: %v", err)
+	}
+	s.Accepted = func(got ID, of Locked) error {
+		if asked++; got != id || of != l {
+			t.Errorf("asked about %v, %v", got, of)
+		}
+		return nil
+	}
+	for name, want := range map[string]Locked{
+		"another tree":     {Ref: l.Ref, Commit: l.Commit, Tree: "h1:AAAA="},
+		"no commit of it":  {Ref: l.Ref, Commit: strings.Repeat("a", 40), Tree: l.Tree},
+		"an option":        {Ref: "--upload-pack=id", Commit: "--upload-pack=id", Tree: "h1:BBBB="},
+		"not even a hash":  {Ref: l.Ref, Commit: l.Commit, Tree: "../../x"},
+		"a tag for commit": {Ref: l.Ref, Commit: l.Ref, Tree: l.Tree},
+	} {
+		asked := s
+		asked.Accepted = func(ID, Locked) error { return nil }
+		if got, err := asked.Open(t.Context(), id, want); err == nil {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for range 2 { // the second is from the cache
+		got, err := s.Open(t.Context(), id, l)
+		if err != nil || got.Is(l.Tree) != nil || string(got["workers/a.md"]) != "one\n" {
+			t.Errorf("%s, %v", got, err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+	s.Offline = true
+	if _, err := s.Open(t.Context(), id, l); err != nil {
+		t.Errorf("offline, of the cache: %v", err)
+	}
+	if err := errors.Join(Vendor(project, id, tree), os.RemoveAll(s.Cache.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(t.Context(), id, l); err != nil {
+		t.Errorf("offline, vendored: %v", err)
+	}
+	if err := project.WriteFile(VendorDir+"/"+id.VendorName()+"/workers/a.md", []byte("changed\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.Offline = false
+	if _, err := s.Open(t.Context(), id, l); err == nil || !strings.Contains(err.Error(), "is not what workshop.lock has") {
+		t.Errorf("changed in the vendor directory: %v", err)
+	}
+}
+
+func TestTreeFS(t *testing.T) {
+	tree := Tree{"workshop.yaml": []byte("a\n"), "workers/x.md": []byte("b"), "workers/sub/y.md": nil, "workers/sub/z/w.md": []byte("c")}
+	if err := fstest.TestFS(tree.FS(), "workshop.yaml", "workers/x.md", "workers/sub/y.md", "workers/sub/z/w.md"); err != nil {
+		t.Error(err)
+	}
+	if got, err := fs.ReadDir(tree.FS(), "workers/sub"); err != nil || len(got) != 2 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := fs.ReadDir(Tree{}.FS(), "."); err != nil || len(got) != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// B47: a name that isn't one on every machine is refused wherever a tree comes from.
+func TestNames(t *testing.T) {
+	for _, tree := range []Tree{
+		{"../x": nil}, {"/x": nil}, {"a/../b": nil}, {".git/config": nil}, {"a/.GIT/x": nil}, {".git./x": nil}, {"CON": nil}, {"a.": nil}, {"a\x00b": nil}, {"a\x1bb": nil},
+		{"a": nil, "A": nil}, {"d/a": nil, "D/b": nil}, {"s": nil, "ſ": nil}, {"a": nil, "a/b": nil}, {"": nil}, {"a\u202eb": nil},
+	} {
+		hash, err := tree.Hash()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tree.Is(hash) == nil {
+			t.Errorf("%q is a tree", tree)
+		}
+	}
+}
