@@ -82,6 +82,7 @@ func TestFetch(t *testing.T) {
 	run(t, dir, "tag", "v1.1.0")
 	second := run(t, dir, "rev-parse", "HEAD")
 	r := serve(t, dir, nil)
+	t.Setenv("TMPDIR", t.TempDir())
 	refs, err := r.Refs(t.Context())
 	if err != nil {
 		t.Fatal(err)

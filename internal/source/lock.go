@@ -1,11 +1,14 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/llmdo/workshop/internal/git"
 )
@@ -20,8 +23,9 @@ type Locked struct {
 }
 
 // Latest asks the source for its branches and tags, chooses what a version means, and
-// fetches it. The commit that is fetched is the one that was chosen. signers may be nil.
-func Latest(ctx context.Context, id ID, v Version, signers *Signers) (Tree, Locked, error) {
+// fetches it. The commit that is fetched is the one that was chosen. With signers, a
+// signature that isn't one of theirs is an error; none is not.
+func Latest(ctx context.Context, id ID, v Version, signers Signers) (Tree, Locked, error) {
 	remote, err := id.Remote()
 	if err != nil {
 		return nil, Locked{}, err
@@ -45,11 +49,34 @@ func Latest(ctx context.Context, id ID, v Version, signers *Signers) (Tree, Lock
 	if l.Tree, err = t.Hash(); err != nil {
 		return nil, Locked{}, fmt.Errorf("%s: %w", id, err)
 	}
-	l.Signed, err = signers.tag(got.Tag, ref.Name, got.Commit)
-	if err != nil {
-		return nil, Locked{}, fmt.Errorf("%s: %w", id, err)
+	if l.Signed, err = signers.signed(got.Tag, ref.Name, got.Commit); err != nil {
+		return nil, Locked{}, fmt.Errorf("%s: %s: %w", id, ref.Name, err)
 	}
 	return t, l, nil
+}
+
+// signed returns who signed a tag; nil: nobody, or there are no signers. The tag must be
+// of that name and commit: a signed one of another release may have been put in its place.
+func (all Signers) signed(tag []byte, name, commit string) (*Signer, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	who, err := all.VerifyTag(tag, time.Now())
+	switch {
+	case errors.Is(err, ErrUnsigned):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	header, _, _ := bytes.Cut(tag, []byte("\n\n"))
+	lines := strings.Split(string(header), "\n")
+	want := []string{"object " + commit, "type commit", "tag " + strings.TrimPrefix(name, "refs/tags/")}
+	for i, w := range want {
+		if i >= len(lines) || lines[i] != w {
+			return nil, fmt.Errorf("it is a tag that %s signed for something else: it lacks %q", who.By, w)
+		}
+	}
+	return &who, nil
 }
 
 // fetchLocked fetches the commit of a lock: by its name, or, from a server that sends

@@ -160,3 +160,43 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// B46: who signed a tag counts only for that tag of that commit.
+func TestSignedRelease(t *testing.T) {
+	repo, id := published(t)
+	s := newSigned(t)
+	public, other := s.key("key", "ed25519"), s.key("other", "ed25519")
+	t.Setenv("HOME", filepath.Dir(os.Getenv("XDG_CONFIG_HOME"))) // that of the server
+	testutil.Git(t, repo, "-c", "gpg.format=ssh", "-c", "user.signingKey="+filepath.Join(s.dir, "key"), "tag", "-s", "-m", "a release\n\nof ours", "v2.0.0")
+	testutil.Git(t, repo, "update-ref", "refs/tags/v3.0.0", "refs/tags/v2.0.0")
+	testutil.Git(t, repo, "tag", "-a", "-m", "x", "v4.0.0")
+	for _, c := range []struct {
+		version string
+		all     Signers
+		want    string
+	}{
+		{"v2.0.0", signers(t, "acme "+public), "acme"},
+		{"v2.0.0", nil, ""},
+		{"v2.0.0", signers(t, "acme "+other), "! is not one of the signers"},
+		{"v3.0.0", signers(t, "acme "+public), "! signed for something else"},
+		{"v4.0.0", signers(t, "acme "+public), ""},
+		{"v1.4.0", signers(t, "acme "+public), ""},
+	} {
+		v, err := ParseVersion(c.version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, l, err := Latest(t.Context(), id, v, c.all)
+		by := ""
+		if l.Signed != nil {
+			by = l.Signed.By
+		}
+		if why, bad := strings.CutPrefix(c.want, "! "); bad {
+			if err == nil || !strings.Contains(err.Error(), why) {
+				t.Errorf("%s: %s, %v; want %s", c.version, by, err, why)
+			}
+		} else if err != nil || by != c.want {
+			t.Errorf("%s: %s, %v; want %s", c.version, by, err, c.want)
+		}
+	}
+}

@@ -151,6 +151,9 @@ func (all Signers) verify(message, armored []byte, namespace string, at time.Tim
 	if signature.Format == ssh.KeyAlgoRSA { // SHA-1
 		return Signer{}, errors.New("the signature is by RSA with SHA-1")
 	}
+	if strings.HasPrefix(key.Type(), "sk-") && (len(signature.Rest) == 0 || signature.Rest[0]&1 == 0) {
+		return Signer{}, errors.New("nobody touched the security key of the signature")
+	}
 	signed := append([]byte(magic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Sum string }{blob.Namespace, blob.Reserved, blob.Hash, string(sum)})...)
 	if err := key.Verify(signed, &signature); err != nil {
 		return Signer{}, fmt.Errorf("the signature doesn't fit: %w", err)

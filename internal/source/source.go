@@ -53,6 +53,9 @@ func ParseID(text string) (ID, error) {
 		return ID{}, err
 	}
 	id := ID{scheme: u.Scheme, host: strings.ToLower(u.Hostname()), dir: dir}
+	if strings.Contains(id.host, ":") { // IPv6
+		id.host = "[" + id.host + "]"
+	}
 	if u.User != nil {
 		id.user = u.User.Username()
 	}

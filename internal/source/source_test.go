@@ -19,6 +19,8 @@ func TestParseID(t *testing.T) {
 		"git+https://GIT.example.org/acme/workshops.git//a/b/":    "git.example.org/acme/workshops//a/b",
 		"git+https://git.example.org:443/acme/workshops/":         "git.example.org/acme/workshops",
 		"git+https://git.example.org:8443/acme/workshops":         "git.example.org:8443/acme/workshops",
+		"git+https://[2001:db8::1]:443/acme":                      "[2001:db8::1]/acme",
+		"git+https://[2001:db8::1]:444/acme//x":                   "[2001:db8::1]:444/acme//x",
 		"git+ssh://git@git.example.org:22/acme/workshops//review": "git.example.org/acme/workshops//review",
 		"https://git.example.org/acme":                            "! want git+https",
 		"git+http://git.example.org/acme":                         "! want https:// or ssh://",
