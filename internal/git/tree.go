@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -48,13 +49,17 @@ func Tree(ctx context.Context, dir, revision string) (*Files, error) {
 // repositories of which objects may be missing: git would fetch them, by a program that the
 // repository names.
 func locate(ctx context.Context, dir string) (prefix string, err error) {
-	out, err := output(ctx, dir, "rev-parse", "--show-prefix")
+	out, err := output(ctx, dir, "rev-parse", "--show-prefix", "--absolute-git-dir")
 	if err != nil {
 		return "", err
 	}
-	prefix = strings.TrimSuffix(strings.TrimSuffix(string(out), "\n"), "/")
-	if strings.ContainsAny(prefix, "\n\x00") {
-		return "", fmt.Errorf("the directory's name %q has a line break", clip.Bytes(prefix, 80))
+	prefix, gitDir, _ := strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
+	prefix = strings.TrimSuffix(prefix, "/")
+	if strings.ContainsAny(gitDir, "\n\x00") {
+		return "", fmt.Errorf("the name of the directory %q, or of its repository, has a line break", clip.Bytes(prefix, 80))
+	}
+	if err := outside(gitDir, dir); err != nil {
+		return "", err
 	}
 	out, err = output(ctx, dir, "config", "--includes", "--name-only", "--get-regexp", `^(remote\..*\.(promisor|partialclonefilter)|extensions\.partialclone)$`)
 	if err == nil && len(bytes.TrimSpace(out)) > 0 {
@@ -65,6 +70,25 @@ func locate(ctx context.Context, dir string) (prefix string, err error) {
 	}
 	return prefix, nil
 }
+
+// outside refuses a repository that the directory is in, or is: its files may be those of
+// a commit, which git takes for a bare repository (git-config(1), safe.bareRepository).
+func outside(gitDir, dir string) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(gitDir, real); err == nil && filepath.IsLocal(rel) {
+		return fmt.Errorf("%s is a git repository without a working tree, and no directory of one", gitDir)
+	}
+	return nil
+}
+
+// maxPath bounds the name of a file, in bytes: PATH_MAX, so that it can be checked out.
+const maxPath = 4096
 
 // listed adds what ls-tree -z -l prints, "MODE TYPE OBJECT SIZE\tPATH\0", and returns the
 // paths.
@@ -80,6 +104,9 @@ func (f *Files) listed(list []byte) (names []string, err error) {
 		}
 		if len(f.entries) >= maxEntries {
 			return nil, fmt.Errorf("the tree has more than %d files", maxEntries)
+		}
+		if len(name) > maxPath {
+			return nil, fmt.Errorf("the tree has a file whose name has %d bytes, more than %d", len(name), maxPath)
 		}
 		e := entry{object: fields[2]}
 		switch fields[0] {

@@ -295,3 +295,40 @@ func TestLargeFile(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+// TestNoRepositoryOfTheTree: B60: files of a commit that git takes for a bare repository
+// aren't where a directory's history is looked for, with their configuration or without.
+func TestNoRepositoryOfTheTree(t *testing.T) {
+	for name, config := range map[string][]string{
+		"bare": {"core.bare", "true"}, "a working tree": {"core.worktree", ".."}, "no word": {"core.x", "y"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := repository(t, map[string]string{"ws/workshop.yaml": "reviewed\n", "ws/sub/x": "reviewed\n"})
+			planted := repository(t, map[string]string{"workshop.yaml": "planted\n", "ws/workshop.yaml": "planted\n"})
+			if err := os.CopyFS(filepath.Join(dir, "ws"), os.DirFS(filepath.Join(planted, ".git"))); err != nil {
+				t.Fatal(err)
+			}
+			run(t, dir, "config", "--file", "ws/config", "--unset", "core.bare")
+			run(t, dir, "config", "--file", "ws/config", config[0], config[1])
+			for _, from := range []string{"ws", "ws/sub"} {
+				if f, err := Tree(t.Context(), filepath.Join(dir, from), "main"); err == nil {
+					text, _ := fs.ReadFile(f, "workshop.yaml")
+					f.Close()
+					t.Errorf("%s: read %q", from, text)
+				}
+				if gitDir := filepath.Join(dir, "ws"); outside(gitDir, filepath.Join(dir, from)) == nil {
+					t.Errorf("%s is not in %s", from, gitDir) // also where git doesn't know the setting
+				}
+			}
+		})
+	}
+}
+
+// TestLongNames: B60: directories in directories cost no unbounded time or memory.
+func TestLongNames(t *testing.T) {
+	f := &Files{entries: map[string]entry{}, dirs: map[string][]string{".": nil}}
+	list := "100644 blob " + strings.Repeat("0", 40) + " 1\t" + strings.Repeat("d/", 2048) + "x\x00"
+	if _, err := f.listed([]byte(list)); err == nil || !strings.Contains(err.Error(), "4097 bytes") {
+		t.Errorf("got %v", err)
+	}
+}
