@@ -28,6 +28,7 @@ type facet struct {
 // facets in the order in which changes are listed.
 var facets = []facet{
 	{name: "image", label: "image"},
+	{name: "pull", label: "pull"},
 	{name: "user", label: "user"},
 	{name: "workdir", label: "workdir"},
 	{name: "runtime", label: "runtime"},

@@ -44,7 +44,6 @@ var fences = []string{
 	"-c", "core.sshCommand=false",
 	"-c", "core.pager=cat",
 	"-c", "core.alternateRefsCommand=",
-	"-c", "safe.bareRepository=explicit",
 	"-c", "credential.helper=",
 	"-c", "gc.auto=0",
 	"-c", "maintenance.auto=false",

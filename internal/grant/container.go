@@ -3,8 +3,10 @@ package grant
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,9 +17,12 @@ import (
 func (l *lines) container(c *workshop.Container) {
 	switch {
 	case c.Build != nil:
-		l.add(Image, "", "build of "+BuildText(c.Build, l.form), c.Build.Source)
+		l.add(Image, "", "build of "+BuildText(c.Build, l.form)+argsText(c.Build, l.form), c.Build.Source)
 	default:
 		l.add(Image, "", text(l.form, c.Image), c.Image.Source)
+	}
+	if c.Pull.V != workshop.PullMissing || c.Pull.Source.Template != "" {
+		l.add(Pull, "", text(l.form, c.Pull), c.Pull.Source)
 	}
 	l.add(User, "", text(l.form, c.User), c.User.Source)
 	l.add(Workdir, "", text(l.form, c.Workdir), c.Workdir.Source)
@@ -30,7 +35,7 @@ func (l *lines) container(c *workshop.Container) {
 	for _, s := range c.Secrets {
 		from := "$" + s.Env
 		if s.Env == "" {
-			from = text(l.form, s.File)
+			from = place(l.form, s.File)
 		}
 		l.add(Secret, s.Name, s.Name+" from "+from, s.At)
 	}
@@ -67,12 +72,22 @@ func (l *lines) limits(c *workshop.Container) {
 
 // BuildText is the context of a build, and its Dockerfile where that has a name of its own.
 func BuildText(b *workshop.Build, f Form) string {
-	out := text(f, b.Context)
-	if file := text(f, b.Dockerfile); file != "" && file != "Dockerfile" {
+	out := place(f, b.Context)
+	if file := place(f, b.Dockerfile); file != "" && file != "Dockerfile" {
 		out += " by " + file
 	}
 	if target := text(f, b.Target); target != "" {
 		out += " target " + target
+	}
+	return out
+}
+
+// argsText are the arguments of a build; of values of variables none, which may be secret.
+func argsText(b *workshop.Build, f Form) (out string) {
+	for _, name := range slices.Sorted(maps.Keys(b.Args)) {
+		if f == Symbols {
+			out += ", " + name + "=" + strconv.Quote(text(f, b.Args[name]))
+		}
 	}
 	return out
 }
@@ -90,14 +105,14 @@ func mountPlaces(m *workshop.Mount, f Form) string {
 	case m.IsCopy():
 		mode = "copy"
 	}
-	return fmt.Sprintf("%s at %s %s", text(f, m.Source), text(f, m.Target), mode)
+	return fmt.Sprintf("%s at %s %s", place(f, m.Source), place(f, m.Target), mode)
 }
 
 // MountLine has all that a mount opens or leaves out.
 func MountLine(m *workshop.Mount, f Form) string {
 	out := mountPlaces(m, f)
-	if len(m.Exclude) > 0 {
-		out += " without " + strings.Join(m.Exclude, ", ")
+	for i, glob := range m.Exclude {
+		out += []string{" without ", ", "}[min(i, 1)] + word(glob)
 	}
 	for _, x := range []struct {
 		is   bool
@@ -117,7 +132,7 @@ func cacheText(c *workshop.Cache) string {
 	if c.Target.V == path.Join(workshop.CacheDir, c.Name) {
 		return c.Name
 	}
-	return c.Name + " at " + c.Target.V
+	return c.Name + " at " + word(c.Target.V)
 }
 
 // CachesText is "caches a, b".

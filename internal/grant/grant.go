@@ -6,7 +6,9 @@ package grant
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/workshop"
@@ -18,6 +20,7 @@ type Surface string
 // The surfaces of one worker, in the order in which they are listed.
 const (
 	Image     Surface = "image"
+	Pull      Surface = "pull"
 	User      Surface = "user"
 	Workdir   Surface = "workdir"
 	Runtime   Surface = "runtime"
@@ -55,7 +58,7 @@ const (
 // order is that of lists.
 var order = []Surface{
 	Isolation, Approval, MCP,
-	Image, User, Workdir, Runtime, Memory, CPU, PIDs, Timeout, Scratch, Tmp, Shm, Home, Mount, Secret, Cache, Env,
+	Image, Pull, User, Workdir, Runtime, Memory, CPU, PIDs, Timeout, Scratch, Tmp, Shm, Home, Mount, Secret, Cache, Env,
 	GitAuthor, Port, Mode, Room, DNS, Proxy, Allow, Deny, Tool, Delegate,
 }
 
@@ -139,12 +142,26 @@ func (l *lines) sorted() []Line {
 	return slices.CompactFunc(l.out, func(a, b Line) bool { return a.Surface == b.Surface && a.Key == b.Key && a.Text == b.Text })
 }
 
-// text is a value in the form of the lines.
+// text is a value in the form of the lines. Beside symbols a $ is doubled, as in the file:
+// it names no variable.
 func text[T ~string](f Form, v workshop.Value[T]) string {
-	if f == Symbols && v.Source.Template != "" {
+	switch {
+	case f == Values:
+		return string(v.V)
+	case v.Source.Template != "":
 		return v.Source.Template
 	}
-	return string(v.V)
+	return diag.Literal(string(v.V))
+}
+
+// place is a path as one word of its line, whatever is in it.
+func place(f Form, v workshop.Value[string]) string { return word(text(f, v)) }
+
+func word(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == ',' || r == '"' || r == '\\' }) {
+		return strconv.Quote(s)
+	}
+	return s
 }
 
 // textOf is text for what has a way of its own to be written.

@@ -113,7 +113,7 @@ func (l *Lock) Describe(w *workshop.Workshop) {
 		if img, known := l.Images[g.Text]; g.Surface == grant.Image && known && img.Digest == "" {
 			g.Text += " " + unpinned
 		}
-		l.Can = append(l.Can, oneLine(g.String()))
+		l.Can = append(l.Can, g.String())
 	}
 }
 
@@ -124,11 +124,6 @@ func limitText(g grant.Line) string {
 		return string(g.Surface) + " " + g.Text
 	}
 	return ""
-}
-
-// oneLine keeps what a file says, such as a long argument, on its line.
-func oneLine(s string) string {
-	return strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(s)
 }
 
 // imageName is the reference as the file has it: with its variables.
@@ -173,7 +168,7 @@ func (l *Lock) Unresolved() []string {
 // MustHash reports whether what a build is made from has no hash yet. Where variables
 // decide what that is, it has none.
 func (l *Lock) MustHash(b *workshop.Build) bool {
-	return l.Builds[BuildName(b)] == unpinned && !strings.Contains(BuildName(b), "$")
+	return l.Builds[BuildName(b)] == unpinned && b.Context.Source.Template+b.Dockerfile.Source.Template == ""
 }
 
 // BuildName is a build in words, with its variables.

@@ -248,3 +248,47 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestLinesTellApart: B46: what grants something else has another line, whatever words are
+// in the values.
+func TestLinesTellApart(t *testing.T) {
+	const container = "workshop:\n  name: a\n  container: {KEYS}\n  workers: [{name: w, tools: [shell], instructions: x, container: {secrets: SECRETS}}]\n  mcp: {m: {command: c, args: [ARG]}}\n"
+	can := func(keys, secrets, arg string) []string {
+		t.Helper()
+		if !strings.HasPrefix(keys, "build") {
+			keys = "image: 'i:1', " + keys
+		}
+		text := strings.NewReplacer("KEYS", keys, "SECRETS", secrets, "ARG", arg).Replace(container)
+		w, list := workshop.Load(t.Context(), fstest.MapFS{"workshop.yaml": {Data: []byte(text)}}, "workshop.yaml", workshop.Options{Symbols: true})
+		if list.HasErrors() {
+			t.Fatal(list)
+		}
+		l := New(w, nil)
+		l.Describe(w)
+		again, list := Parse("workshop.lock", l.Render())
+		if len(list) > 0 || cmp.Diff(l.Can, again.Can) != "" {
+			t.Errorf("written and read: %v, %v", list, again)
+		}
+		return l.Can
+	}
+	for name, pair := range map[string][2]string{
+		"what stays out":                  {`mounts: [{source: ./d, target: /d, exclude: [.env, "*.pem"]}]`, `mounts: [{source: ./d, target: /d, exclude: [".env, *.pem"]}]`},
+		"a place in a place":              {`mounts: ["./d at /x:/y"]`, `mounts: ["./d:/x at /y"]`},
+		"a variable of the host":          {`env: {A: "$${T:?}"}`, `env: {A: "${T}"}`},
+		"a directory named as a variable": {`mounts: [{source: "./$${T:?}", target: /d}]`, `mounts: [{source: "./${T}", target: /d}]`},
+		"arguments of a build":            {`build: {context: ., args: {BASE: a}}`, `build: {context: ., args: {BASE: b}}`},
+		"an image from elsewhere":         {`pull: missing`, `pull: always`},
+		"a mode":                          {`mounts: ["./d:/d:ro"]`, `mounts: ["./d:/d:${MODE:-ro}"]`},
+	} {
+		if one, other := can(pair[0], "[]", "x"), can(pair[1], "[]", "x"); slices.Equal(one, other) {
+			t.Errorf("%s: both are %s", name, strings.Join(one, "\n"))
+		}
+	}
+	file, variable := can(`secrets: [{name: s, file: "$$T"}]`, "[s]", "x"), can(`secrets: [{name: s, env: T}]`, "[s]", "x")
+	if slices.Equal(file, variable) {
+		t.Errorf("a secret: both are %s", strings.Join(file, "\n"))
+	}
+	if one, other := can("", "[]", `"a\tb"`), can("", "[]", `'a\tb'`); slices.Equal(one, other) {
+		t.Errorf("an argument: both are %s", strings.Join(one, "\n"))
+	}
+}
