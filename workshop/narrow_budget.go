@@ -27,12 +27,34 @@ func longestExcess(inner, outer Network, work *effort) (out []excess) {
 		if !work.spend(1 + len(rules)) {
 			break
 		}
+		if work.exact && o.Template != "" {
+			if r := maybeLonger(o, rules, inner); r != nil {
+				x := budgetExcess(*r, o, inner)
+				x.unknown = true
+				out = append(out, x)
+			}
+			continue
+		}
 		// A line that isn't covered at all was reported already.
 		if r, kept := longestKept(o, rules, inner, outer, work); !kept && (len(r.Ports) == 0 || allowedBy(r, outer)) {
 			out = append(out, budgetExcess(r, o, inner))
 		}
 	}
 	return out
+}
+
+// maybeLonger is a line of inner that opens more than o, whose variable may name a part
+// of it, and that inner lacks; nil if there is none.
+func maybeLonger(o firewall.Rule, rules []firewall.Rule, inner Network) *firewall.Rule {
+	if firewall.CoveredBy(o, inner.Allow) {
+		return nil
+	}
+	for i := range rules {
+		if r := &rules[i]; (r.Template == "" || r.Template == o.Template) && portsMeet(r.Ports, o.Ports) && !keepsTo(*r, o) {
+			return r
+		}
+	}
+	return nil
 }
 
 // longestKept reports whether inner opens no more than the line o of outer where that

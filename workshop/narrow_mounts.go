@@ -109,6 +109,12 @@ func globUnknown(m, o Mount, below string) bool {
 func uncovered(m *Mount, inner []Mount, o *Mount, outer []Mount, work *effort) (out []excess) {
 	for i := range outer {
 		n := &outer[i]
+		if work.symbolic && n.Target.Source.Template != "" && n != o {
+			if !slices.ContainsFunc(inner, func(k Mount) bool { return k.Target.Source.Template == n.Target.Source.Template }) {
+				out = append(out, excess{key: "mounts", at: m.At.Range, grant: n.At.Range, unknown: true, haveMount: m, grantedMount: n, granted: "which may be over it"})
+			}
+			continue
+		}
 		rel, ok := subpath.Below(n.Target.V, o.Target.V)
 		if !ok || rel == "" || !work.spend(1+len(inner)+len(outer)) {
 			continue

@@ -23,8 +23,8 @@ type symbols struct {
 
 // The work of finding stand-ins is bounded (B60): of one file, and of one value.
 const (
-	maxSymbolWork   = 2_000_000
-	maxSymbolTrials = 500
+	maxSymbolWork   = 200_000
+	maxSymbolTrials = 300
 )
 
 // symbolHome stands for the home directory.
@@ -65,8 +65,8 @@ func (s *symbols) standIns(name, op, arg string) []string {
 	word := "symbol-" + strings.ReplaceAll(strings.ToLower(name[:min(len(name), 40)]), "_", "-")
 	word = strings.TrimRight(word, "-")
 	return append(out, word, "./"+word, "/symbol/"+word, word+".example", strconv.Itoa(s.ports[name]),
-		"1G", "64", "1", "8192", "10m", "198.51.100.1", "198.51.100.0/24", "http://"+word+".example:3128",
-		"missing", "rw", "ro", "true", strings.Repeat("0", 64))
+		"rw", "ro", "missing", "true", "1G", "64", "1", "8192", "10m", "198.51.100.1", "198.51.100.0/24", strings.Repeat("0", 64),
+		"http://"+word+".example:3128") // at last: its colons make several parts of one
 }
 
 // text is the value of a variable of the node, the one that begins at a byte of its

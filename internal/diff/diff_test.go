@@ -329,7 +329,7 @@ func TestChangedAndUnknown(t *testing.T) {
 		{"env of the same variable", []string{"\"${TOKEN_FILE}\"", "\"x${TOKEN_FILE}\""}, []string{"unknown a,b env.TOKEN_FILE: ${TOKEN_FILE:?} -> x${TOKEN_FILE:?} ["}},
 		{"a default of a variable", []string{"\"${TOKEN_FILE}\"", "\"${TOKEN_FILE:-/etc/x}\""}, []string{"unknown a,b env.TOKEN_FILE: "}},
 		{"a target", []string{"./out:/workspace/out:rw", "./out:/other:rw"}, []string{"changed a mounts: out at /workspace/out -> out at /other ["}},
-		{"a target by a variable", []string{"./out:/workspace/out:rw", "./out:${OUT}:rw"}, []string{"unknown a mounts: "}},
+		{"a target by a variable", []string{"./out:/workspace/out:rw", "./out:${OUT}:rw"}, []string{"unknown a mounts: ", "narrowed a mounts: ", "narrowed a mounts: ", "narrowed a mounts: "}},
 		{"a source by a variable", []string{"./out:/workspace/out:rw", "${OUT}:/workspace/out:rw"}, []string{"unknown a mounts: ", "narrowed a mounts: "}},
 		{"a mode by a variable", []string{"./src:/workspace/src\n", "./src:/workspace/src:${MODE:-ro}\n"}, []string{"unknown a mounts: "}},
 		{"other patterns", []string{`["**/*.pem", .env]`, `["**/*.pem", ".e*"]`}, []string{"unknown a mounts: "}},
@@ -409,6 +409,27 @@ func TestGone(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			rows := texts(rowsOf(t, tt.base, tt.head))
 			if tt.want == "" && len(rows) > 0 || tt.want != "" && (len(rows) == 0 || !strings.HasPrefix(rows[0], tt.want)) {
+				t.Errorf("got\n%s\nwant %s", strings.Join(rows, "\n"), tt.want)
+			}
+		})
+	}
+}
+
+// What a variable may be is never taken for the narrower case.
+func TestVariablesAreNotGuessed(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		before, with []string
+		want         string
+	}{
+		{"a longer line that is gone", []string{"- api.example.org\n", "- {host: \"**.x.example\", private: true}\n        - \"${PLAIN}\"\n"}, []string{"        - \"${PLAIN}\"\n", ""}, "unknown a network.allow: ${PLAIN:?} tcp/80,443 -> **.x.example tcp/80,443 private ["},
+		{"a mount over another that is gone", []string{"./empty:/workspace/src/keys", "./empty:${OVER}"}, []string{"      - ./empty:${OVER}\n", ""}, "unknown a mounts: "},
+		{"the gate, with a comment in its place", nil, []string{"run: workshop diff", "# run: workshop diff"}, "widened  gate: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			base := edit(t, files(), tt.before)
+			rows := texts(rowsOf(t, base, edit(t, base, tt.with)))
+			if len(rows) == 0 || !strings.HasPrefix(rows[0], tt.want) {
 				t.Errorf("got\n%s\nwant %s", strings.Join(rows, "\n"), tt.want)
 			}
 		})
