@@ -150,4 +150,9 @@ var fileItems = []Item{
 		Status: Closed, Answer: "It is an error with a line, never an empty lock. It is one of the workshop's own files, which `up` reads once and asks about where a worker may have written them (B8). Only a flag turns --frozen off",
 		Promises: []string{"B8", "B46", "B60"}, Tests: []string{"internal/lock TestBad", "internal/lock TestCompare", "internal/lock FuzzParse", "internal/app TestLockIsReviewed", "internal/cli TestScripts"},
 	},
+	{
+		ID: "F30", Attack: "A pull request that gives workers more and doesn't look like it: a deny taken away, a mount that covered another one removed, a longer line without `private` left out, a rule of approvals moved, a default of a variable changed, the gate or its owners removed, names that drive a terminal or a page",
+		Status: Closed, Answer: "[`workshop diff`](sharing.md#what-a-change-grants) compares what is effective; what it can't decide is unknown, and fails a gate as a widening does. Its text is escaped",
+		Promises: []string{"B40"}, Tests: []string{"internal/diff TestNothingIsWidenedWithoutARow", "internal/diff TestWidened", "internal/diff TestVariablesAreNotGuessed", "internal/diff FuzzCompare", "internal/cli TestScripts"},
+	},
 }
