@@ -13,6 +13,7 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/diagtext"
+	"github.com/llmdo/workshop/internal/verify"
 	"github.com/llmdo/workshop/schemas"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -179,5 +180,34 @@ func TestDiagnosticsFitTheirSchema(t *testing.T) {
 func TestGenerated(t *testing.T) {
 	if !bytes.Equal(workshop.Schema(), schemas.Workshop) {
 		t.Error("workshop.schema.json differs from the types: run make generate")
+	}
+}
+
+// TestVerifySchema: what verify prints fits its schema, and what it never prints doesn't.
+func TestVerifySchema(t *testing.T) {
+	s := compile(t, "verify.schema.json", schemas.Verify)
+	r := verify.Report{Workshop: "w", Project: "p", Engine: "namespace", Lines: []verify.Line{}}
+	fits := func() error {
+		b, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Validate(doc)
+	}
+	if err := fits(); err != nil {
+		t.Errorf("an empty report: %v", err)
+	}
+	r.Add(verify.Line{Promise: "B1", Title: "t", Worker: "w", Verdict: verify.Held, Tried: "x", Inside: "x", Outside: "x", Control: "x"},
+		verify.Line{Promise: "B2", Title: "t", Copy: true, Verdict: verify.Broken, Why: "x"}, verify.Line{Promise: "B3", Title: "t"})
+	if err := fits(); err != nil {
+		t.Errorf("a report: %v", err)
+	}
+	r.Lines[0].Verdict = "perhaps"
+	if fits() == nil {
+		t.Error("another verdict fits")
 	}
 }
