@@ -80,6 +80,9 @@ func (env *Env) Verify(ctx context.Context, o VerifyRequest) (*verify.Report, er
 		if more, err = v.disrupt(ctx); err != nil {
 			return nil, err
 		}
+		if ctx.Err() != nil { // what didn't happen then is no break
+			return nil, context.Cause(ctx)
+		}
 	}
 	v.judge(more)
 	return v.report, nil

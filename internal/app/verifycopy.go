@@ -119,10 +119,10 @@ func (c *projectCopy) remove(ctx context.Context) error {
 		}
 		c.running.Close()
 	}
-	if gone := os.RemoveAll(c.dir); err == nil {
-		err = gone
+	if err != nil {
+		return err // it is taken down by its file
 	}
-	return err
+	return os.RemoveAll(c.dir)
 }
 
 // images are those that run, by worker.

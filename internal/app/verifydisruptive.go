@@ -11,6 +11,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/verify"
 )
 
@@ -30,7 +31,7 @@ func (v *verification) disrupt(ctx context.Context) (lines []verify.Line, err er
 		defer func() {
 			if gone := c.remove(ctx); gone != nil {
 				v.env.warn("the copy of the project in %s could not be removed: %s", c.dir, Printable(plainText(gone)))
-				v.env.hint("remove it with `workshop -p %s down`", c.env.Settings.Project)
+				v.env.hint("remove it with `workshop -f %s -p %s down`", shellquote.Path(c.env.Settings.File), c.env.Settings.Project)
 			}
 		}()
 	}
