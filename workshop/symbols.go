@@ -212,12 +212,13 @@ func overlaps(a, b diag.Range) bool {
 func (d *decoder) standsIn(s diag.Source) bool { return d.symbols != nil && s.Template != "" }
 
 // ProjectVariables are the values that the `.env` next to a workshop's file sets of the
-// variables that the workshop uses. A file that can't be read sets none.
-func ProjectVariables(fsys fs.FS, w *Workshop) map[string]string {
+// variables that the workshop uses and o has no value of. A file that can't be read sets
+// none.
+func ProjectVariables(fsys fs.FS, w *Workshop, o Options) map[string]string {
 	out := map[string]string{}
-	v := environment(fsys, path.Dir(w.File), Options{}, &problems{})
+	v := environment(fsys, path.Dir(w.File), o, &problems{})
 	for _, x := range w.Variables {
-		if s, ok := v.lookup(x.Name); ok {
+		if s, ok := v.lookup(x.Name); ok && s.origin == OfFile {
 			out[x.Name] = s.text
 		}
 	}

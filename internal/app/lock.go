@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -141,6 +142,11 @@ func (env *Env) CheckLock(ctx context.Context, c *Project) error {
 		}
 		return nil
 	}
+	if names := env.ownVariables(c.Source); frozen && len(names) > 0 {
+		return Fail(CodeRefused, "%s sets %s, which %s doesn't have (B46); nothing was started",
+			env.Shown(filepath.Join(c.Root(), ".env")), strings.Join(names, ", "), env.Shown(c.lockFile())).
+			Hint("set it in the environment, or name the file: --env-file .env")
+	}
 	now, w, err := c.newLock(ctx, c.lock)
 	if err != nil {
 		return err
@@ -169,6 +175,14 @@ func (env *Env) CheckLock(ctx context.Context, c *Project) error {
 		env.hint(hint)
 	}
 	return nil
+}
+
+// ownVariables are the names of variables whose values come with the repository, in its
+// `.env`, and from nobody who runs it: the lock has no values.
+func (env *Env) ownVariables(s *Source) []string {
+	fsys := projectFS{dir: s.Root(), named: s.named, read: s.read}
+	o := workshop.Options{Lookup: env.Lookup, EnvFiles: s.envFiles}
+	return slices.Sorted(maps.Keys(workshop.ProjectVariables(fsys, s.Workshop, o)))
 }
 
 // maxListed differences are named one by one.

@@ -35,8 +35,8 @@ type Source struct {
 	mounts []workshop.Mount
 	// read are the texts that it was loaded from, by their names in the project.
 	read map[string]*kept
-	// variables are the names of files of variables.
-	variables []string
+	// variables are the names of files of variables, envFiles those of the command line.
+	variables, envFiles []string
 	// named are the absolute paths of files of the command line, by their names.
 	named map[string]string
 	// flags: it is made of the flags of a run, and of no file.
@@ -91,6 +91,7 @@ func (env *Env) read(ctx context.Context, file string, symbols bool) (*Source, e
 	if s.named = fsys.named; !symbols {
 		s.variables = append(slices.Clone(envFiles), ".env")
 	}
+	s.envFiles = envFiles
 	o := workshop.Options{
 		Lookup:   env.Lookup,
 		EnvFiles: envFiles,

@@ -57,7 +57,7 @@ func Read(ctx context.Context, fsys fs.FS, file, root string) (Side, diag.List) 
 			s.keep(fsys, path.Join(dir, b.Context.V, b.Dockerfile.V))
 		}
 	}
-	s.Variables = workshop.ProjectVariables(fsys, w)
+	s.Variables = workshop.ProjectVariables(fsys, w, workshop.Options{})
 	return s, nil
 }
 
