@@ -13,6 +13,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/hostlink"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/internal/session/approval"
+	"github.com/llmdo/workshop/internal/trust"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -49,8 +50,8 @@ func (env *Env) approvalGate(w *workshop.Workshop, file string, o ApprovalOption
 	if dir == "" {
 		return g, nil // nowhere to keep what is agreed to
 	}
-	keep := &keptRules{env: env, file: file, accepted: approval.Accepted{Path: filepath.Join(dir, "approved.json")}}
-	if g.Policy.Accepted, err = keep.accepted.Rules(RealPath(file)); err != nil {
+	keep := &keptRules{env: env, file: file, accepted: trust.Rules[approval.Rule](dir)}
+	if g.Policy.Accepted, err = keep.accepted.Of(RealPath(file)); err != nil {
 		return nil, Fail(CodeUsage, "approvals: %w", err)
 	}
 	g.Remember, g.Settings = keep, filepath.Join(dir, "config.yaml")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/session/approval"
+	"github.com/llmdo/workshop/internal/trust"
 	"github.com/llmdo/workshop/workshop"
 	"github.com/llmdo/workshop/workshop/edit"
 )
@@ -20,7 +21,7 @@ import (
 type keptRules struct {
 	env      *Env
 	file     string // the workshop.yaml, absolute
-	accepted approval.Accepted
+	accepted trust.List[approval.Rule]
 }
 
 // Preview shows the lines that Write would change in the workshop.yaml.

@@ -2,16 +2,13 @@ package app
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine/docker"
+	"github.com/llmdo/workshop/internal/trust"
 )
 
 // BuildRequest is an image that an engine is about to build from files of the
@@ -34,13 +31,12 @@ type BuildRequest struct {
 // command line that a hint offers.
 func (env *Env) Approver(again string, yes bool) func(context.Context, BuildRequest) error {
 	return func(ctx context.Context, b BuildRequest) error {
-		path, err := env.approvalPath(b.Digest)
-		if err != nil {
-			return err
+		dir := env.StateDir()
+		if dir == "" {
+			return Fail(CodeFailed, "no directory for approvals: neither HOME nor XDG_STATE_HOME is set")
 		}
-		if _, err := os.Stat(path); err == nil {
-			return nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		builds := trust.Builds{Dir: dir}
+		if accepted, err := builds.Has(b.Digest); err != nil || accepted {
 			return err
 		}
 		if yes {
@@ -58,18 +54,8 @@ func (env *Env) Approver(again string, yes bool) func(context.Context, BuildRequ
 		if !agreed {
 			return Fail(CodeRefused, "the build for %s was declined", b.For)
 		}
-		note := fmt.Sprintf("%s %s %s\n", time.Now().UTC().Format(time.RFC3339), b.For, b.Context)
-		return writeState(path, []byte(note))
+		return builds.Add(b.Digest, b.For+" "+b.Context, time.Now())
 	}
-}
-
-// approvalPath is the file whose existence says that a content was agreed to.
-func (env *Env) approvalPath(digest string) (string, error) {
-	dir := env.StateDir()
-	if dir == "" {
-		return "", Fail(CodeFailed, "no directory for approvals: neither HOME nor XDG_STATE_HOME is set")
-	}
-	return filepath.Join(dir, "builds", strings.ReplaceAll(digest, ":", "-")), nil
 }
 
 // dockerBuild asks about what the Docker engine would build.

@@ -5,6 +5,9 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/internal/trust"
 )
 
 // TestBuildApproval: refused without a person, agreed by --yes, and asked no
@@ -24,8 +27,7 @@ func TestBuildApproval(t *testing.T) {
 	if err := a.Approver("workshop up", false)(t.Context(), b); err == nil {
 		t.Error("--yes of one run was remembered")
 	}
-	path, _ := a.approvalPath(b.Digest)
-	if err := writeState(path, nil); err != nil {
+	if err := (trust.Builds{Dir: a.StateDir()}).Add(b.Digest, "", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Approver("workshop up", false)(t.Context(), b); err != nil {

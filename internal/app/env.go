@@ -39,6 +39,8 @@ type Env struct {
 	RepairLock bool
 	// ResolvConf is the machine's resolv.conf; empty: where it usually is.
 	ResolvConf string
+	// MachineSettings is the machine's config.yaml; empty: /etc/workshop/config.yaml.
+	MachineSettings string
 	// AgreeBuild asks a person whether an image may be built; nil: nobody is there.
 	AgreeBuild func(context.Context, BuildRequest) (bool, error)
 }

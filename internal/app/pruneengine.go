@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/promise"
+	"github.com/llmdo/workshop/internal/trust"
 )
 
 // measureTime bounds how long an engine may take to measure what it keeps.
@@ -89,8 +90,7 @@ func (p *pruner) ownsBuild(l engine.Leftover) bool {
 	if p.owns(promise.Docker, "", nil) {
 		return true
 	}
-	path, err := p.approvalPath(l.Build)
-	if err == nil && Exists(path) {
+	if accepted, err := (trust.Builds{Dir: p.StateDir()}).Has(l.Build); err == nil && accepted {
 		return true
 	}
 	for name := range strings.SplitSeq(l.Name, ", ") {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/promise"
+	"github.com/llmdo/workshop/internal/trust"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -89,14 +90,47 @@ const maxSettings = 1 << 20
 // configFile reads the user's config.yaml if there is one. A key that we
 // don't know is an error: a setting must not be without effect in silence.
 func (env *Env) configFile() (map[string]any, error) {
-	dir := env.ConfigDir()
-	if dir == "" {
-		return map[string]any{}, nil
+	path := env.userSettings()
+	doc, err := settingsIn(path)
+	if err != nil {
+		return nil, err
 	}
-	path := filepath.Join(dir, "config.yaml")
+	if _, err := trust.ParseSaid(path, doc); err != nil {
+		return nil, Fail(CodeUsage, "settings: %s: %w", path, err)
+	}
+	values := map[string]any{}
+	allowed := slices.DeleteFunc(slices.Clone(SettingKeys), func(k string) bool { return slices.Contains(notInFile, k) })
+	for key, value := range doc {
+		if slices.Contains(sourceKeys, key) {
+			continue // SourceSettings
+		}
+		nested := reflect.ValueOf(value).Kind() == reflect.Map // of any keys
+		if nested || !slices.Contains(allowed, key) {
+			return nil, Fail(CodeUsage, "settings: %s: unknown key %q", path, key).
+				Hint("the keys are %s", strings.Join(allowed, ", "))
+		}
+		values[key] = value
+	}
+	return values, nil
+}
+
+// userSettings is the user's config.yaml; "" if there is nowhere to have one.
+func (env *Env) userSettings() string {
+	if dir := env.ConfigDir(); dir != "" {
+		return filepath.Join(dir, "config.yaml")
+	}
+	return ""
+}
+
+// settingsIn reads a file of settings, by its keys in lower case; none has none.
+func settingsIn(path string) (map[string]any, error) {
+	values := map[string]any{}
+	if path == "" {
+		return values, nil
+	}
 	data, err := boundedfile.Read(path, maxSettings)
 	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]any{}, nil
+		return values, nil
 	}
 	if err != nil {
 		return nil, Fail(CodeUsage, "settings: %w", err)
@@ -105,16 +139,12 @@ func (env *Env) configFile() (map[string]any, error) {
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return nil, Fail(CodeUsage, "settings: %s: %w", path, err)
 	}
-	values := map[string]any{}
-	allowed := slices.DeleteFunc(slices.Clone(SettingKeys), func(k string) bool { return slices.Contains(notInFile, k) })
 	for key, value := range doc {
-		key = strings.ToLower(key)
-		nested := reflect.ValueOf(value).Kind() == reflect.Map // of any keys
-		if nested || !slices.Contains(allowed, key) {
-			return nil, Fail(CodeUsage, "settings: %s: unknown key %q", path, key).
-				Hint("the keys are %s", strings.Join(allowed, ", "))
+		lower := strings.ToLower(key)
+		if _, twice := values[lower]; twice {
+			return nil, Fail(CodeUsage, "settings: %s: %q is there twice", path, lower)
 		}
-		values[key] = value
+		values[lower] = value
 	}
 	return values, nil
 }
