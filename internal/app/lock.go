@@ -15,9 +15,11 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/engine/docker"
+	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/internal/image"
 	"github.com/llmdo/workshop/internal/image/reference"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/lock"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -118,6 +120,26 @@ func (s *Source) newLock(ctx context.Context, before *lock.Lock) (*lock.Lock, *w
 	return l, w, nil
 }
 
+// describe puts the grants into a lock, and where a link of the project leads a mount to
+// another part of it: no text of a file says that.
+func (s *Source) describe(l *lock.Lock, w *workshop.Workshop) {
+	l.Describe(w)
+	root, links := RealPath(s.Root()), map[string]bool{}
+	for i := range w.Workers {
+		for _, m := range w.Workers[i].Container.Mounts {
+			source := filepath.FromSlash(m.Source.V)
+			if m.Source.Source.Template != "" || filepath.IsAbs(source) {
+				continue
+			}
+			to, err := filepath.Rel(root, RealPath(filepath.Join(root, source)))
+			if err == nil && filepath.IsLocal(to) && to != filepath.Clean(source) {
+				links[fmt.Sprintf("%s link %s to %s", grant.Everyone, shellquote.Quote(m.Source.V), shellquote.Quote("./"+filepath.ToSlash(to)))] = true
+			}
+		}
+	}
+	l.Can = append(l.Can, slices.Sorted(maps.Keys(links))...)
+}
+
 // frozen reports whether what runs must be what the lock says: the caller asks for it,
 // or this is continuous integration and there is a lock.
 func (env *Env) frozen(c *Project) bool {
@@ -151,7 +173,7 @@ func (env *Env) CheckLock(ctx context.Context, c *Project) error {
 	if err != nil {
 		return err
 	}
-	now.Describe(w)
+	c.describe(now, w)
 	differences := lock.Compare(c.lock, now)
 	var can, refused []string
 	for _, d := range differences {

@@ -50,7 +50,7 @@ func (env *Env) CheckedLock(ctx context.Context) (LockResult, error) {
 	if err != nil {
 		return r, err
 	}
-	now.Describe(w)
+	s.describe(now, w)
 	r.Differences = lock.Compare(s.lock, now)
 	if len(r.Differences) == 0 && lock.HashText(s.lockText) != lock.HashText(now.Render()) {
 		return r, Fail(CodeInvalid, "%s is not as `workshop lock` writes it", r.File).Hint("run `workshop lock`")
@@ -110,7 +110,7 @@ func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
 			return r, err
 		}
 	}
-	now.Describe(w)
+	s.describe(now, w)
 	r.Differences = lock.Compare(before, now)
 	text := now.Render()
 	if bytes.Equal(text, s.lockText) {
