@@ -30,9 +30,7 @@ func WithoutDenied(allow, deny []Rule) []Rule {
 	for _, r := range allow {
 		target := Rule{Host: r.Host, CIDR: r.CIDR, Template: r.Template, Private: r.Private}
 		for _, d := range deny {
-			if d.Private = true; d.Template != "" {
-				d.Private = target.Private
-			}
+			d.Private = true
 			if d.coversTarget(target) {
 				r.Ports = SubtractPorts(r.Ports, d.Ports)
 			}

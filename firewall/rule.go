@@ -21,7 +21,7 @@ func (r Rule) coversTarget(o Rule) bool {
 		return false
 	}
 	if r.Template != "" || o.Template != "" {
-		return r.Template == o.Template && r.Private == o.Private
+		return r.Template == o.Template && (r.Private || !o.Private)
 	}
 	if r.CIDR.IsValid() || o.CIDR.IsValid() {
 		return r.CIDR.IsValid() && o.CIDR.IsValid() &&

@@ -40,7 +40,7 @@ func leastUncovered(m *Mount, inner, outer []Mount, work *effort) (least []exces
 		if _, _, ok := grantedBy(*m, outer[i:i+1], work); !ok {
 			continue
 		}
-		left := uncovered(m, inner, &outer[i], outer, work)
+		left := uncovered(m, inner, &outer[i], outer, outer, work)
 		if len(left) == 0 {
 			return nil
 		}
@@ -105,11 +105,12 @@ func globUnknown(m, o Mount, below string) bool {
 
 // uncovered are the places below the source of m that other mounts of outer lie over,
 // where o, which grants m, is mounted: workers see these through m unless a mount lies
-// over them there too, or one of outer shows them in its own right.
-func uncovered(m *Mount, inner []Mount, o *Mount, outer []Mount, work *effort) (out []excess) {
+// over them there too, or another one of granting, which are of
+// outer, shows them.
+func uncovered(m *Mount, inner []Mount, o *Mount, granting, outer []Mount, work *effort) (out []excess) {
 	for i := range outer {
 		n := &outer[i]
-		if work.symbolic && n.Target.Source.Template != "" && n != o {
+		if work.symbolic && n.Target.Source.Template != "" && n.Target.V != o.Target.V {
 			if !slices.ContainsFunc(inner, func(k Mount) bool { return k.Target.Source.Template == n.Target.Source.Template }) {
 				out = append(out, excess{key: "mounts", at: m.At.Range, grant: n.At.Range, unknown: true, haveMount: m, grantedMount: n, granted: "which may be over it"})
 			}
@@ -136,8 +137,11 @@ func uncovered(m *Mount, inner []Mount, o *Mount, outer []Mount, work *effort) (
 		default:
 			hidden.Source.V = m.Source.V
 		}
-		others := slices.DeleteFunc(slices.Clone(outer), func(x Mount) bool { return x.Target.V == o.Target.V })
-		if _, _, granted := grantedBy(hidden, others, work); granted {
+		if within {
+			hidden.Target.V = path.Join(m.Target.V, below)
+		}
+		others := slices.DeleteFunc(slices.Clone(granting), func(x Mount) bool { return x.Target.V == o.Target.V })
+		if shows(others, &hidden, inner, outer, work) {
 			continue
 		}
 		out = append(out, excess{key: "mounts", at: m.At.Range, grant: n.At.Range, unknown: unknown,
@@ -145,6 +149,17 @@ func uncovered(m *Mount, inner []Mount, o *Mount, outer []Mount, work *effort) (
 			summary: fmt.Sprintf("%s is covered by another mount there and not here", hidden.Source.V)})
 	}
 	return out
+}
+
+// shows reports whether one of the granting mounts shows all of m, over which others of
+// outer may lie.
+func shows(granting []Mount, m *Mount, inner, outer []Mount, work *effort) bool {
+	for i := range granting {
+		if _, _, ok := grantedBy(*m, granting[i:i+1], work); ok && len(uncovered(m, inner, &granting[i], granting, outer, work)) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // sourceBelow reports whether a source is another one or below it. In a symbolic

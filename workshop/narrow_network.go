@@ -251,7 +251,7 @@ func nearestGrant(r firewall.Rule, n Network) (diag.Range, *firewall.Rule) {
 }
 
 func sameTarget(r, o firewall.Rule) bool {
-	o.Ports, o.Private, o.ECH, o.Upload = r.Ports, o.Template == "" || r.Private, true, firewall.Budget{}
+	o.Ports, o.Private, o.ECH, o.Upload = r.Ports, true, true, firewall.Budget{}
 	return o.Covers(r)
 }
 

@@ -424,6 +424,7 @@ func TestVariablesAreNotGuessed(t *testing.T) {
 	}{
 		{"a longer line that is gone", []string{"- api.example.org\n", "- {host: \"**.x.example\", private: true}\n        - \"${PLAIN}\"\n"}, []string{"        - \"${PLAIN}\"\n", ""}, "unknown a network.allow: ${PLAIN:?} tcp/80,443 -> **.x.example tcp/80,443 private ["},
 		{"a mount over another that is gone", []string{"./empty:/workspace/src/keys", "./empty:${OVER}"}, []string{"      - ./empty:${OVER}\n", ""}, "unknown a mounts: "},
+		{"a mount that lay over two others", []string{"      - ./src:/workspace/src\n", "      - ./:/w\n      - ./a:/w/a:rw\n      - ./empty:/w/a/b\n      - ./src:/workspace/src\n"}, []string{"./empty:/w/a/b", "./a/b:/w/a/b"}, "widened a mounts: "},
 		{"the gate, with a comment in its place", nil, []string{"run: workshop diff", "# run: workshop diff"}, "widened  gate: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
