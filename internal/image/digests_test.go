@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -65,5 +66,28 @@ func TestLookUp(t *testing.T) {
 	}
 	if _, err := LookUp(t.Context(), ref, noConfig(t).Lookup); err == nil || errors.Is(err, ErrNotInRegistry) {
 		t.Errorf("a registry that doesn't answer: %v", err)
+	}
+}
+
+// B60: a registry that stalls within a manifest is left.
+func TestLookUpStalls(t *testing.T) {
+	defer func(d time.Duration) { lookUpTimeout = d }(lookUpTimeout)
+	lookUpTimeout = 200 * time.Millisecond
+	host := aRegistry(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "/manifests/") {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+		_, _ = w.Write([]byte("{"))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		return true
+	})
+	ref, err := reference.Parse(host + "/acme/worker:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LookUp(t.Context(), ref, noConfig(t).Lookup); err == nil || !strings.Contains(err.Error(), "took longer than") {
+		t.Errorf("%v", err)
 	}
 }
