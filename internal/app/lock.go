@@ -153,6 +153,9 @@ func (env *Env) frozen(c *Project) bool {
 // ([Settings.Frozen]) in any way, else where an image differs. Of other differences the
 // grants are named.
 func (env *Env) CheckLock(ctx context.Context, c *Project) error {
+	if c.flags && env.frozen(c) {
+		return Fail(CodeInvalid, "a run without a file has no lock, and --frozen runs only what one says (B46)").Hint("leave --frozen out")
+	}
 	if c.flags || c.lockChecked {
 		return nil
 	}
