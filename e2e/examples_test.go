@@ -26,7 +26,7 @@ func TestExamplesComeUp(t *testing.T) {
 	}
 	scenario.Own(t, filepath.Dir(author))
 	environment := map[string][]string{
-		"full": {"GITHUB_TOKEN=for-the-example", "SCANNER_TOOLS=none", "GIT_CONFIG_GLOBAL=" + author},
+		"full": {"GITHUB_TOKEN=for-the-example", "WORKER_TAG=1.4", "SCANNER_TOOLS=none", "GIT_CONFIG_GLOBAL=" + author},
 	}
 	for _, file := range files {
 		name := filepath.Base(filepath.Dir(file))
