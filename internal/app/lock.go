@@ -114,10 +114,19 @@ func (s *Source) newLock(ctx context.Context, before *lock.Lock) (*lock.Lock, *w
 		}
 		l.Builds[lock.BuildName(b)] = hash
 	}
-	if before != nil {
-		l.Take(before)
-	}
+	l.Take(before)
 	return l, w, nil
+}
+
+// compareLock returns the lock that the workshop would have, and in what the one that it
+// has differs.
+func (s *Source) compareLock(ctx context.Context) (*lock.Lock, []lock.Difference, error) {
+	now, w, err := s.newLock(ctx, s.lock)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.describe(now, w)
+	return now, lock.Compare(s.lock, now), nil
 }
 
 // describe puts the grants into a lock, and where a link of the project leads a mount to
@@ -142,42 +151,40 @@ func (s *Source) describe(l *lock.Lock, w *workshop.Workshop) {
 
 // frozen reports whether what runs must be what the lock says: the caller asks for it,
 // or this is continuous integration and there is a lock.
-func (env *Env) frozen(c *Project) bool {
+func (env *Env) frozen(s *Source) bool {
 	if f := env.Settings.Frozen; f != nil {
 		return *f
 	}
-	return c.lock != nil && env.inCI() != ""
+	return s.lock != nil && env.inCI() != ""
 }
 
-// CheckLock refuses a project that isn't what its lock says (B46): where that must be so
+// CheckLock refuses a workshop that isn't what its lock says (B46): where that must be so
 // ([Settings.Frozen]) in any way, else where an image differs. Of other differences the
 // grants are named.
-func (env *Env) CheckLock(ctx context.Context, c *Project) error {
-	if c.flags && env.frozen(c) {
+func (env *Env) CheckLock(ctx context.Context, s *Source) error {
+	if s.flags && env.frozen(s) {
 		return Fail(CodeInvalid, "a run without a file has no lock, and --frozen runs only what one says (B46)").Hint("leave --frozen out")
 	}
-	if c.flags || c.lockChecked {
+	if s.flags || s.lockChecked {
 		return nil
 	}
-	c.lockChecked = true
-	frozen := env.frozen(c)
-	if c.lock == nil {
+	s.lockChecked = true
+	frozen := env.frozen(s)
+	if s.lock == nil {
 		if frozen {
-			return Fail(CodeInvalid, "there is no %s, and --frozen runs only what it says (B46)", env.Shown(c.lockFile())).Hint("run `workshop lock`, and commit the file")
+			return Fail(CodeInvalid, "there is no %s, and --frozen runs only what it says (B46)", env.Shown(s.lockFile())).Hint("run `workshop lock`, and commit the file")
 		}
 		return nil
 	}
-	if names := env.ownVariables(c.Source); frozen && len(names) > 0 {
+	if names := env.ownVariables(s); frozen && len(names) > 0 {
 		return Fail(CodeRefused, "%s sets %s, which %s doesn't have (B46); nothing was started",
-			env.Shown(filepath.Join(c.Root(), ".env")), strings.Join(names, ", "), env.Shown(c.lockFile())).
+			env.Shown(filepath.Join(s.Root(), ".env")), strings.Join(names, ", "), env.Shown(s.lockFile())).
 			Hint("set it in the environment, or name the file: --env-file .env")
 	}
-	now, w, err := c.newLock(ctx, c.lock)
+	_, differences, err := s.compareLock(ctx)
 	if err != nil {
 		return err
 	}
-	c.describe(now, w)
-	differences := lock.Compare(c.lock, now)
 	var can, refused []string
 	for _, d := range differences {
 		switch {
@@ -192,11 +199,11 @@ func (env *Env) CheckLock(ctx context.Context, c *Project) error {
 	const hint = "review it, and run `workshop lock`"
 	switch {
 	case frozen && len(can)+len(refused) > 0:
-		return Fail(CodeRefused, "the workshop isn't what %s says (B46); nothing was started:%s", env.Shown(c.lockFile()), listed(append(refused, can...))).Hint(hint)
+		return Fail(CodeRefused, "the workshop isn't what %s says (B46); nothing was started:%s", env.Shown(s.lockFile()), listed(append(refused, can...))).Hint(hint)
 	case len(refused) > 0:
-		return Fail(CodeRefused, "an image isn't what %s says (B46); nothing was started:%s", env.Shown(c.lockFile()), listed(refused)).Hint(hint)
+		return Fail(CodeRefused, "an image isn't what %s says (B46); nothing was started:%s", env.Shown(s.lockFile()), listed(refused)).Hint(hint)
 	case len(can) > 0:
-		env.warn("%s is out of date; what workers are granted beyond it, or no more:%s", env.Shown(c.lockFile()), listed(can))
+		env.warn("%s is out of date; what workers are granted beyond it, or no more:%s", env.Shown(s.lockFile()), listed(can))
 		env.hint(hint)
 	}
 	return nil

@@ -46,12 +46,11 @@ func (env *Env) CheckedLock(ctx context.Context) (LockResult, error) {
 	if s.lock == nil {
 		return r, Fail(CodeInvalid, "there is no %s", r.File).Hint("run `workshop lock`, and commit the file")
 	}
-	now, w, err := s.newLock(ctx, s.lock)
+	now, differences, err := s.compareLock(ctx)
 	if err != nil {
 		return r, err
 	}
-	s.describe(now, w)
-	r.Differences = lock.Compare(s.lock, now)
+	r.Differences = differences
 	if len(r.Differences) == 0 && lock.HashText(s.lockText) != lock.HashText(now.Render()) {
 		return r, Fail(CodeInvalid, "%s is not as `workshop lock` writes it", r.File).Hint("run `workshop lock`")
 	}

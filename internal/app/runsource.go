@@ -139,14 +139,10 @@ func (env *Env) narrowedSource(ctx context.Context, o *RunOptions) (*Source, err
 
 // checkRunLock is [Env.CheckLock] for the whole file, of which a run has one worker.
 func (env *Env) checkRunLock(ctx context.Context, s *Source, o *RunOptions) error {
-	whole, err := env.compileSource(s)
-	if err != nil {
-		return err
-	}
-	if o.Image != "" && env.frozen(whole) {
+	if o.Image != "" && env.frozen(s) {
 		return Fail(CodeRefused, "--image %s is not what %s says (B46)", quoted(o.Image), env.Shown(s.lockFile())).Hint("leave --image or --frozen out")
 	}
-	return env.CheckLock(ctx, whole)
+	return env.CheckLock(ctx, s)
 }
 
 func (env *Env) loadOptions(root string) workshop.Options {

@@ -68,7 +68,7 @@ func (env *Env) OpenTools(ctx context.Context, c *Project, names []string, o Too
 	if err := env.ReviewDefinition(ctx, c, nil); err != nil {
 		return nil, err
 	}
-	if err := env.CheckLock(ctx, c); err != nil {
+	if err := env.CheckLock(ctx, c.Source); err != nil {
 		return nil, err
 	}
 	log, err := env.auditLog(c)
@@ -179,7 +179,7 @@ func (h *Tools) Look(ctx context.Context) error {
 	}
 	missing := h.missing(seen)
 	switch {
-	case len(missing) == 0 && env.frozen(h.c):
+	case len(missing) == 0 && env.frozen(h.c.Source):
 		return h.refuseChanged(ctx)
 	case len(missing) == 0:
 		return nil

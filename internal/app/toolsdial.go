@@ -84,7 +84,7 @@ func (h *Tools) mended(ctx context.Context, worker string) error {
 	}
 	seen, err := h.engine.Look(ctx, false)
 	if err == nil && !slices.Contains(h.missing(seen), worker) {
-		if h.err = nil; h.env.frozen(h.c) {
+		if h.err = nil; h.env.frozen(h.c.Source) {
 			h.err = h.refuseChanged(ctx)
 		}
 	}

@@ -50,7 +50,7 @@ func (l *lines) container(c *workshop.Container) {
 	}
 	for _, p := range c.Ports {
 		key := textOf(l.form, p.Target, func(n uint16) string { return strconv.Itoa(int(n)) })
-		l.add(Port, key, portText(&p, l.form), p.At)
+		l.add(Port, key, portLine(&p, l.form), p.At)
 	}
 }
 
@@ -150,21 +150,23 @@ const Auto = "auto"
 // PortText is "127.0.0.1:8080->8080" for a port that is published as that number; 0:
 // it is not known.
 func PortText(p workshop.Port, published uint16) string {
-	number := Auto
-	if published != 0 {
-		number = strconv.Itoa(int(published))
-	}
-	return fmt.Sprintf("%s->%d", net.JoinHostPort(cmp.Or(p.Host.V, "127.0.0.1"), number), p.Target.V)
+	p.Published = workshop.Value[uint16]{V: published}
+	return portPlaces(&p, Values)
 }
 
-func portText(p *workshop.Port, f Form) string {
+func portPlaces(p *workshop.Port, f Form) string {
 	number := func(n uint16) string {
 		if n == 0 {
 			return Auto
 		}
 		return strconv.Itoa(int(n))
 	}
-	out := net.JoinHostPort(cmp.Or(text(f, p.Host), "127.0.0.1"), textOf(f, p.Published, number)) + "->" + textOf(f, p.Target, number)
+	return net.JoinHostPort(cmp.Or(text(f, p.Host), "127.0.0.1"), textOf(f, p.Published, number)) + "->" + textOf(f, p.Target, number)
+}
+
+// portLine has all that a port opens.
+func portLine(p *workshop.Port, f Form) string {
+	out := portPlaces(p, f)
 	if p.ExposeBeyondHost {
 		out += ", expose_beyond_host: true"
 	}
