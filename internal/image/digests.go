@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -26,9 +24,6 @@ type Digests struct {
 // that this user may pull.
 var ErrNotInRegistry = errors.New("the registry has no such image, or none for this user")
 
-// lookUpTimeout bounds one look-up: a manifest is small.
-var lookUpTimeout = time.Minute
-
 // LookUp asks the registry of a reference for its digests, and pulls nothing. lookup
 // returns variables of the environment, for DOCKER_CONFIG; nil: none.
 func LookUp(ctx context.Context, ref reference.Ref, lookup func(string) (string, bool)) (Digests, error) {
@@ -40,12 +35,7 @@ func LookUp(ctx context.Context, ref reference.Ref, lookup func(string) (string,
 	if err != nil {
 		return Digests{}, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, lookUpTimeout, fmt.Errorf("the registry took longer than %s", lookUpTimeout))
-	defer cancel()
-	desc, err := puller.Get(ctx, parsed)
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
+	desc, err := getManifest(ctx, puller, parsed)
 	var status *transport.Error
 	if errors.As(err, &status) && (status.StatusCode == http.StatusUnauthorized || status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusNotFound) {
 		return Digests{}, errors.Join(ErrNotInRegistry, explainRegistry(ref, err))

@@ -69,10 +69,10 @@ func TestLookUp(t *testing.T) {
 	}
 }
 
-// B60: a registry that stalls within a manifest is left.
-func TestLookUpStalls(t *testing.T) {
-	defer func(d time.Duration) { lookUpTimeout = d }(lookUpTimeout)
-	lookUpTimeout = 200 * time.Millisecond
+// B60: a registry that stalls within a manifest is left, by a look-up and by a pull.
+func TestStalledManifest(t *testing.T) {
+	defer func(d time.Duration) { manifestTimeout = d }(manifestTimeout)
+	manifestTimeout = 200 * time.Millisecond
 	host := aRegistry(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.Contains(r.URL.Path, "/manifests/") {
 			return false
@@ -89,5 +89,8 @@ func TestLookUpStalls(t *testing.T) {
 	}
 	if _, err := LookUp(t.Context(), ref, noConfig(t).Lookup); err == nil || !strings.Contains(err.Error(), "took longer than") {
 		t.Errorf("%v", err)
+	}
+	if _, err := openStore(t, noConfig(t)).Get(t.Context(), ref, Missing, nil); err == nil || !strings.Contains(err.Error(), "took longer than") {
+		t.Errorf("pulled: %v", err)
 	}
 }

@@ -36,7 +36,7 @@ func openRegistry(ref reference.Ref, lookup func(string) (string, bool)) (*regis
 func (*registry) Close() error { return nil }
 
 func (r *registry) manifest(ctx context.Context, d descriptor) (io.ReadCloser, error) {
-	desc, err := r.puller.Get(ctx, r.ref.Context().Digest(d.Digest))
+	desc, err := getManifest(ctx, r.puller, r.ref.Context().Digest(d.Digest))
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (r *registry) blob(ctx context.Context, d descriptor) (io.ReadCloser, error
 }
 
 func (r *registry) resolve(ctx context.Context, ref reference.Ref, arch string, limits Limits) (*found, error) {
-	desc, err := r.puller.Get(ctx, r.ref)
+	desc, err := getManifest(ctx, r.puller, r.ref)
 	if err != nil {
 		return nil, err
 	}

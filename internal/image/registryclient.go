@@ -23,6 +23,20 @@ func newPuller(ref reference.Ref, lookup func(string) (string, bool)) (*remote.P
 	return remote.NewPuller(remote.WithTransport(secure{dialer(), registryHost(ref)}), remote.WithAuthFromKeychain(keychain{lookup}), remote.WithUserAgent("workshop"))
 }
 
+// manifestTimeout bounds a request for a manifest, which is small.
+var manifestTimeout = time.Minute
+
+// getManifest gets the manifest or index of a reference, whole.
+func getManifest(ctx context.Context, p *remote.Puller, ref name.Reference) (*remote.Descriptor, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, manifestTimeout, fmt.Errorf("the registry took longer than %s", manifestTimeout))
+	defer cancel()
+	desc, err := p.Get(ctx, ref)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return desc, err
+}
+
 // dialer returns a transport with a timeout for every wait except for a body, for which
 // [stalls] has one.
 func dialer() *http.Transport {
