@@ -68,7 +68,13 @@ func (c Cache) Get(hash string) (Tree, error) {
 const VendorDir = ".workshop/_vendor"
 
 // VendorName is the name of a source's directory in [VendorDir].
-func (id ID) VendorName() string { return strings.NewReplacer("/", ",", ":", "_").Replace(id.String()) }
+func (id ID) VendorName() string {
+	name, kind := id.String(), ""
+	if id.scheme == ociScheme { // no host has a plus sign
+		name, kind = strings.TrimSuffix(name, ociMark), ociScheme+"+"
+	}
+	return kind + strings.NewReplacer("/", ",", ":", "_").Replace(name)
+}
 
 // Vendored reads a source from the vendor directory of a project. [fs.ErrNotExist]: it isn't
 // there. Its hash is not checked.

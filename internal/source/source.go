@@ -16,29 +16,35 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// ID names a directory of a repository, whatever its version. The zero value names none.
-// IDs are comparable: two ways to write one are equal.
+// ID names a directory of a git repository, or a repository of a registry, whatever its
+// version. The zero value names none. IDs are comparable: two ways to write one are equal.
 type ID struct {
-	scheme string // https or ssh
+	scheme string // https, ssh or oci
 	user   string // of ssh
 	host   string // lower case, without the default port
 	path   string // of the repository, without slashes at its ends and without .git
 	dir    string // in it; "" is its root
 }
 
-// ParseID reads what workshop.yaml has in `from:`, git+https://HOST/PATH//DIR or
-// git+ssh://[USER@]HOST/PATH//DIR.
+const wantSource = "want git+https://HOST/PATH//DIR or oci://REGISTRY/REPOSITORY"
+
+// ParseID reads what workshop.yaml has in `from:`, git+https://HOST/PATH//DIR,
+// git+ssh://[USER@]HOST/PATH//DIR or oci://REGISTRY/REPOSITORY.
 func ParseID(text string) (ID, error) {
 	bad := func(why string) (ID, error) {
 		return ID{}, fmt.Errorf("%q is not a source: %s", clip.Bytes(text, 200), why)
 	}
-	address, isGit := strings.CutPrefix(text, "git+")
-	if !isGit {
-		return bad("want git+https://HOST/PATH//DIR")
+	if rest, isOCI := strings.CutPrefix(text, ociScheme+"://"); isOCI {
+		id, err := parseOCI(rest)
+		if err != nil {
+			return bad(err.Error())
+		}
+		return id, nil
 	}
+	address, isGit := strings.CutPrefix(text, "git+")
 	scheme, rest, ok := strings.Cut(address, "://")
-	if !ok {
-		return bad("want git+https://HOST/PATH//DIR")
+	if !isGit || !ok {
+		return bad(wantSource)
 	}
 	rest, dir, _ := strings.Cut(rest, "//")
 	remote, err := git.ParseRemote(scheme + "://" + rest)
@@ -75,9 +81,13 @@ func unusual(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"'\:*?<>|$%&;()[]{}!,#`+"`", r)
 }
 
-// String is what locks and commands name it by: HOST/PATH//DIR.
+// String is what locks and commands name it by: HOST/PATH//DIR, or HOST/PATH/:oci for a
+// repository of a registry.
 func (id ID) String() string {
 	out := id.host + "/" + id.path
+	if id.scheme == ociScheme {
+		return out + ociMark
+	}
 	if id.dir != "" {
 		out += "//" + id.dir
 	}
@@ -92,6 +102,9 @@ func (id ID) Dir() string { return id.dir }
 
 // From is the source as workshop.yaml has it.
 func (id ID) From() string {
+	if id.scheme == ociScheme {
+		return id.address()
+	}
 	out := "git+" + id.address()
 	if id.dir != "" {
 		out += "//" + id.dir
@@ -107,5 +120,5 @@ func (id ID) address() string {
 	return id.scheme + "://" + at + id.host + "/" + id.path
 }
 
-// Remote is its repository.
+// Remote is its repository of git.
 func (id ID) Remote() (git.Remote, error) { return git.ParseRemote(id.address()) }

@@ -9,9 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/module"
 
 	"github.com/llmdo/workshop/internal/git"
 )
+
+var hex64 = strings.Repeat("ab", 32)
 
 func TestParseID(t *testing.T) {
 	for text, want := range map[string]string{
@@ -22,6 +25,27 @@ func TestParseID(t *testing.T) {
 		"git+https://[2001:db8::1]:443/acme":                      "[2001:db8::1]/acme",
 		"git+https://[2001:db8::1]:444/acme//x":                   "[2001:db8::1]:444/acme//x",
 		"git+ssh://git@git.example.org:22/acme/workshops//review": "git.example.org/acme/workshops//review",
+		"oci://registry.example.org/acme/go-review":               "registry.example.org/acme/go-review/:oci",
+		"oci://Registry.example.org:443/acme/go-review":           "registry.example.org/acme/go-review/:oci",
+		"oci://localhost:5000/w":                                  "localhost:5000/w/:oci",
+		"oci://[2001:db8::1]:5000/acme/w":                         "[2001:db8::1]:5000/acme/w/:oci",
+		"oci://docker.io/w":                                       "docker.io/library/w/:oci",
+		"oci://registry.example.org/acme/latest":                  "registry.example.org/acme/latest/:oci",
+		"oci://registry.example.org/acme/w:1.4":                   "! its tag or digest is the version",
+		"oci://registry.example.org/acme/w@sha256:" + hex64:       "! its tag or digest is the version",
+		"oci://registry.example.org/acme/w//dir":                  "! has no directory",
+		"oci://registry.example.org//acme":                        "! has no directory",
+		"oci://user:secret@registry.example.org/w":                "! it has credentials",
+		"oci://registry.example.org/acme/../w":                    "! want oci://",
+		"oci://registry.example.org/Acme/w":                       "! in lower case",
+		"oci://registry.example.org/acme/w?x":                     "! want oci://",
+		"oci://registry.example.org/acme/w/":                      "! want oci://",
+		"oci://registry.example.org/":                             "! want oci://",
+		"oci://acme/w":                                            "! want oci://",
+		"oci://-oProxyCommand=id:1/a":                             "! want oci://",
+		"oci://registry.example.org/a\x1b[2J":                     "! want oci://",
+		"oci:registry.example.org/acme/w":                         "! or oci://",
+		"git+oci://registry.example.org/acme/w":                   "! want https:// or ssh://",
 		"https://git.example.org/acme":                            "! want git+https",
 		"git+http://git.example.org/acme":                         "! want https:// or ssh://",
 		"git+file:///etc//x":                                      "! is not the address",
@@ -178,6 +202,7 @@ func TestKept(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add("git+https://git.example.org/acme/w//a", "^1.4")
+	f.Add("oci://registry.example.org/acme/w", "sha256:ab")
 	f.Add("git+ssh://git@git.example.org/~a/w", ">=1, <2 || 3.x")
 	f.Fuzz(func(t *testing.T, from, version string) {
 		if id, err := ParseID(from); err == nil {
@@ -192,4 +217,27 @@ func FuzzParse(f *testing.F) {
 			_, _ = v.Resolve([]git.Ref{{Name: "refs/tags/v1.0.0", Commit: strings.Repeat("a", 40)}})
 		}
 	})
+}
+
+// A repository of a registry is never taken for one of git at the same place, and is
+// matched by what allows HOST/PATH (sources.allow).
+func TestOCINames(t *testing.T) {
+	oci, err := ParseID("oci://registry.example.org/acme/w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{"git+https://registry.example.org/acme/w", "git+https://registry.example.org/acme/w//oci", "git+https://registry.example.org/acme/w//_oci"} {
+		other, err := ParseID(from)
+		if err != nil || other == oci || other.String() == oci.String() || other.VendorName() == oci.VendorName() {
+			t.Errorf("%s: %s, %s, %v", from, other, other.VendorName(), err)
+		}
+	}
+	if id, err := ParseID("git+https://registry.example.org/acme/w/:oci"); err == nil {
+		t.Errorf("of git: %s", id)
+	}
+	for _, pattern := range []string{"registry.example.org", "registry.example.org/acme", "registry.example.org/acme/w", "registry.example.org/*/w", "registry.example.org/acme/w/:oci"} {
+		if !module.MatchPrefixPatterns(pattern, oci.String()) {
+			t.Errorf("%s doesn't match %s", pattern, oci)
+		}
+	}
 }
