@@ -31,7 +31,7 @@ type Signers []signer
 
 type signer struct {
 	principals    []string
-	key           ssh.PublicKey
+	key           string   // its fingerprint
 	namespaces    []string // nil: all
 	after, before time.Time
 }
@@ -52,7 +52,7 @@ func ParseSigners(text []byte) (Signers, error) {
 		if err != nil || len(bytes.TrimSpace(more)) > 0 {
 			return nil, fmt.Errorf("line %d: not PRINCIPAL [OPTIONS] KEYTYPE KEY", i+1)
 		}
-		s := signer{principals: strings.Split(strings.Trim(principals, `"`), ","), key: key}
+		s := signer{principals: strings.Split(strings.Trim(principals, `"`), ","), key: ssh.FingerprintSHA256(key)}
 		for _, o := range options {
 			name, value, _ := strings.Cut(o, "=")
 			value = strings.Trim(value, `"`)
@@ -73,6 +73,16 @@ func ParseSigners(text []byte) (Signers, error) {
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// PinnedSigner is the one key of a fingerprint, "SHA256:…" as ssh-keygen -l prints it. It
+// has no name but that.
+func PinnedSigner(fingerprint string) (Signers, error) {
+	sum, ok := strings.CutPrefix(fingerprint, "SHA256:")
+	if data, err := base64.RawStdEncoding.Strict().DecodeString(sum); !ok || err != nil || len(data) != sha256.Size || strings.ContainsAny(sum, "\r\n") {
+		return nil, fmt.Errorf("%q is not the fingerprint of a key: want SHA256:…, as `ssh-keygen -l -f KEY.pub` prints it", clip.Bytes(fingerprint, 80))
+	}
+	return Signers{{principals: []string{fingerprint}, key: fingerprint}}, nil
 }
 
 // signTime reads YYYYMMDD[HHMM[SS]][Z]; without Z it is a local time.
@@ -108,15 +118,24 @@ func (all Signers) VerifyTag(tag []byte, at time.Time) (Signer, error) {
 }
 
 func (all Signers) verify(message, armored []byte, namespace string, at time.Time) (Signer, error) {
+	key, err := signedBy(message, armored, namespace)
+	if err != nil {
+		return Signer{}, err
+	}
+	return all.find(ssh.FingerprintSHA256(key), namespace, at)
+}
+
+// signedBy returns the key that signed a message for a purpose, whoever has it.
+func signedBy(message, armored []byte, namespace string) (ssh.PublicKey, error) {
 	text := strings.TrimSpace(string(armored))
 	body, isSSH := strings.CutPrefix(text, armorBegin)
 	body, whole := strings.CutSuffix(body, armorEnd)
 	if !isSSH || !whole {
-		return Signer{}, errors.New("the signature is not one of SSH (git-config(1), gpg.format)")
+		return nil, errors.New("the signature is not one of SSH (git-config(1), gpg.format)")
 	}
 	data, err := base64.StdEncoding.DecodeString(strings.NewReplacer("\n", "", "\r", "").Replace(body))
 	if err != nil || !bytes.HasPrefix(data, []byte(magic)) {
-		return Signer{}, errors.New("the signature is damaged")
+		return nil, errors.New("the signature is damaged")
 	}
 	var blob struct {
 		Version                              uint32
@@ -124,7 +143,7 @@ func (all Signers) verify(message, armored []byte, namespace string, at time.Tim
 		Namespace, Reserved, Hash, Signature string
 	}
 	if err := ssh.Unmarshal(data[len(magic):], &blob); err != nil || blob.Version != 1 {
-		return Signer{}, errors.New("the signature is damaged, or of an unknown version")
+		return nil, errors.New("the signature is damaged, or of an unknown version")
 	}
 	var sum []byte
 	switch blob.Hash {
@@ -135,39 +154,39 @@ func (all Signers) verify(message, armored []byte, namespace string, at time.Tim
 		s := sha512.Sum512(message)
 		sum = s[:]
 	default:
-		return Signer{}, fmt.Errorf("the signature uses the hash %q", clip.Bytes(blob.Hash, 40))
+		return nil, fmt.Errorf("the signature uses the hash %q", clip.Bytes(blob.Hash, 40))
 	}
 	if blob.Namespace != namespace {
-		return Signer{}, fmt.Errorf("the signature is for %q, want %q", clip.Bytes(blob.Namespace, 40), namespace)
+		return nil, fmt.Errorf("the signature is for %q, want %q", clip.Bytes(blob.Namespace, 40), namespace)
 	}
 	key, err := ssh.ParsePublicKey(blob.Key)
 	if err != nil {
-		return Signer{}, fmt.Errorf("the signature's key: %w", err)
+		return nil, fmt.Errorf("the signature's key: %w", err)
 	}
 	var signature ssh.Signature
 	if err := ssh.Unmarshal([]byte(blob.Signature), &signature); err != nil {
-		return Signer{}, errors.New("the signature is damaged")
+		return nil, errors.New("the signature is damaged")
 	}
 	if signature.Format == ssh.KeyAlgoRSA { // SHA-1
-		return Signer{}, errors.New("the signature is by RSA with SHA-1")
+		return nil, errors.New("the signature is by RSA with SHA-1")
 	}
 	if strings.HasPrefix(key.Type(), "sk-") && (len(signature.Rest) == 0 || signature.Rest[0]&1 == 0) {
-		return Signer{}, errors.New("nobody touched the security key of the signature")
+		return nil, errors.New("nobody touched the security key of the signature")
 	}
 	signed := append([]byte(magic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Sum string }{blob.Namespace, blob.Reserved, blob.Hash, string(sum)})...)
 	if err := key.Verify(signed, &signature); err != nil {
-		return Signer{}, fmt.Errorf("the signature doesn't fit: %w", err)
+		return nil, fmt.Errorf("the signature doesn't fit: %w", err)
 	}
-	return all.find(key, namespace, at)
+	return key, nil
 }
 
 // find returns whose key it is.
-func (all Signers) find(key ssh.PublicKey, namespace string, at time.Time) (Signer, error) {
-	out := Signer{Key: ssh.FingerprintSHA256(key)}
+func (all Signers) find(key, namespace string, at time.Time) (Signer, error) {
+	out := Signer{Key: key}
 	why := "is not one of the signers"
 	for _, s := range all {
 		switch {
-		case !bytes.Equal(s.key.Marshal(), key.Marshal()):
+		case s.key != key:
 			continue
 		case s.namespaces != nil && !slices.Contains(s.namespaces, namespace):
 			why = "doesn't sign for " + namespace

@@ -130,6 +130,29 @@ func TestVerifyTag(t *testing.T) {
 	}
 }
 
+// B46: a pinned key is that one, whatever it signs, and no other.
+func TestPinnedSigner(t *testing.T) {
+	s := newSigned(t)
+	s.key("pinned", "ed25519")
+	s.key("other", "ed25519")
+	fields := strings.Fields(string(s.run("ssh-keygen", "-l", "-f", "pinned.pub")))
+	pinned, err := PinnedSigner(fields[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := pinned.VerifyTag(s.tag("v1", "pinned"), time.Now()); err != nil || got.Key != fields[1] || got.By != fields[1] {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := pinned.VerifyTag(s.tag("v2", "other"), time.Now()); err == nil || !strings.Contains(err.Error(), "is not one of the signers") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, bad := range []string{"", "SHA256:", "MD5:aa:bb", strings.TrimPrefix(fields[1], "SHA256:"), fields[1] + "=", fields[1][:20], fields[1] + "\n", "sha256" + fields[1][6:]} {
+		if got, err := PinnedSigner(bad); err == nil {
+			t.Errorf("%q is taken: %v", bad, got)
+		}
+	}
+}
+
 func TestParseSigners(t *testing.T) {
 	public := newSigned(t).key("k", "ed25519")
 	for _, bad := range []string{"x", "x ssh-ed25519", "x cert-authority " + public, `x valid-before="yesterday" ` + public, "x something=1 " + public, public} {
