@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -23,7 +24,7 @@ const (
 	maxDirs  = 4096
 )
 
-// Cache keeps trees by their hashes in a directory of the user.
+// Cache keeps trees by their hashes in a directory of the user; without one, none.
 type Cache struct{ Dir string }
 
 // file is the name of a tree in the cache.
@@ -33,6 +34,9 @@ func (c Cache) file(hash string) string {
 
 // Put keeps a tree.
 func (c Cache) Put(t Tree) error {
+	if c.Dir == "" {
+		return nil
+	}
 	hash, err := t.Hash()
 	if err != nil {
 		return err
@@ -50,6 +54,9 @@ func (c Cache) Put(t Tree) error {
 // Get returns a tree by its hash. [fs.ErrNotExist]: it isn't there; whatever else is
 // there in its place is an error.
 func (c Cache) Get(hash string) (Tree, error) {
+	if c.Dir == "" {
+		return nil, fs.ErrNotExist
+	}
 	data, err := boundedfile.Read(c.file(hash), 2*maxTree)
 	if err != nil {
 		return nil, err
@@ -76,37 +83,86 @@ func (id ID) VendorName() string {
 	return kind + strings.NewReplacer("/", ",", ":", "_").Replace(name)
 }
 
-// Vendored reads a source from the vendor directory of a project. [fs.ErrNotExist]: it isn't
-// there. Its hash is not checked.
-func Vendored(project *os.Root, id ID) (Tree, error) {
-	root, err := project.OpenRoot(path.Join(VendorDir, id.VendorName()))
+// Vendored reads a source from the vendor directory of a project, whatever its file system
+// is. [fs.ErrNotExist]: it isn't there. No symbolic link is followed. Its hash is not
+// checked.
+func Vendored(project fs.FS, id ID) (Tree, error) {
+	root := path.Join(VendorDir, id.VendorName())
+	for name := root; name != "."; name = path.Dir(name) {
+		info, err := fs.Lstat(project, name)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			return nil, fmt.Errorf("vendored %s: %s is not a directory", id, name)
+		}
+	}
+	v := vendored{project: project, root: root, tree: Tree{}, left: maxTree}
+	if err := v.read("."); err != nil {
+		return nil, fmt.Errorf("vendored %s: %w", id, err)
+	}
+	return v.tree, nil
+}
+
+// vendored is a directory that is read.
+type vendored struct {
+	project fs.FS
+	root    string
+	tree    Tree
+	left    int64 // bytes
+	dirs    int
+}
+
+// read reads a directory of it.
+func (v *vendored) read(name string) error {
+	if v.dirs++; v.dirs > maxDirs {
+		return fmt.Errorf("more than %d directories", maxDirs)
+	}
+	entries, err := v.list(path.Join(v.root, name))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		at := path.Join(name, e.Name())
+		switch {
+		case e.IsDir():
+			if err := v.read(at); err != nil {
+				return err
+			}
+			continue
+		case !e.Type().IsRegular():
+			return fmt.Errorf("%s is not a regular file", at)
+		case len(v.tree) == maxFiles:
+			return fmt.Errorf("more than %d files", maxFiles)
+		}
+		text, err := boundedfile.ReadFS(v.project, path.Join(v.root, at), min(maxFile, v.left))
+		if err != nil {
+			return err
+		}
+		v.tree[at], v.left = text, v.left-int64(len(text))
+	}
+	return nil
+}
+
+// list returns what a directory has, of a number that can be of a tree.
+func (v *vendored) list(name string) ([]fs.DirEntry, error) {
+	f, err := v.project.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
-	t, left, dirs := Tree{}, int64(maxTree), 0
-	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir():
-			if dirs++; dirs > maxDirs {
-				return fmt.Errorf("more than %d directories", maxDirs)
-			}
-			return nil
-		case !d.Type().IsRegular():
-			return fmt.Errorf("%s is not a regular file", name)
-		case len(t) == maxFiles:
-			return fmt.Errorf("more than %d files", maxFiles)
-		}
-		text, err := boundedfile.ReadIn(root, name, min(maxFile, left))
-		t[name], left = text, left-int64(len(text))
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("vendored %s: %w", id, err)
+	defer f.Close()
+	dir, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("is not a directory")}
 	}
-	return t, nil
+	entries, err := dir.ReadDir(maxFiles + maxDirs + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if len(entries) > maxFiles+maxDirs {
+		return nil, fmt.Errorf("%s has more than %d files", name, maxFiles+maxDirs)
+	}
+	return entries, nil
 }
 
 // Vendor writes a source into the vendor directory of a project, in the place of what is

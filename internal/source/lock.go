@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,61 +22,108 @@ type Locked struct {
 	Signed   *Signer // nil: nobody whom the settings name
 }
 
-// Latest asks the source for its branches and tags, chooses what a version means, and
-// fetches it. The commit that is fetched is the one that was chosen. With signers, a
-// signature that isn't one of theirs is an error; none is not.
-func Latest(ctx context.Context, id ID, v Version, signers Signers) (Tree, Locked, error) {
+// Release is what was fetched of a source.
+type Release struct {
+	Locked
+	Files Tree
+}
+
+// Latest asks the source for its branches and tags, chooses what a version means that also
+// others allow, and fetches it. The commit that is fetched is the one that was chosen. With
+// signers, a signature that isn't one of all of theirs is a [SignatureError]; none is not.
+func Latest(ctx context.Context, id ID, v Version, also []Version, signers []Signers) (Release, error) {
+	fail := func(err error) (Release, error) { return Release{}, fmt.Errorf("%s: %w", id, err) }
 	remote, err := id.Remote()
 	if err != nil {
-		return nil, Locked{}, err
+		return Release{}, err
 	}
 	refs, err := remote.Refs(ctx)
 	if err != nil {
-		return nil, Locked{}, fmt.Errorf("%s: %w", id, err)
+		return fail(err)
 	}
-	ref, err := v.Resolve(refs)
+	ref, err := v.Resolve(slices.DeleteFunc(slices.Clone(refs), func(r git.Ref) bool {
+		return slices.ContainsFunc(also, func(other Version) bool { return !other.Allows(r.Name, r.Commit) })
+	}))
+	if err != nil && len(also) > 0 {
+		err = fmt.Errorf("no release is within all versions that are wanted, %s: %s", versionsText(append(also, v)), tagsText(refs))
+	}
 	if err != nil {
-		return nil, Locked{}, fmt.Errorf("%s: %w", id, err)
+		return fail(err)
 	}
 	got, err := remote.Fetch(ctx, ref.Name, id.dir)
 	if err != nil {
-		return nil, Locked{}, fmt.Errorf("%s: %w", id, err)
+		return fail(err)
 	}
 	if got.Commit != ref.Commit {
-		return nil, Locked{}, fmt.Errorf("%s: %s moved from %s to %s just now: run the command again", id, ref.Name, ref.Commit, got.Commit)
+		return fail(fmt.Errorf("%s moved from %s to %s just now: run the command again", ref.Name, ref.Commit, got.Commit))
 	}
-	t, l := Tree(got.Files), Locked{Original: v.String(), Ref: ref.Name, Commit: got.Commit}
-	if l.Tree, err = t.Hash(); err != nil {
-		return nil, Locked{}, fmt.Errorf("%s: %w", id, err)
+	r := Release{Locked: Locked{Original: v.String(), Ref: ref.Name, Commit: got.Commit}, Files: got.Files}
+	if r.Tree, err = r.Files.Hash(); err != nil {
+		return fail(err)
 	}
-	if l.Signed, err = signers.signed(got.Tag, ref.Name, got.Commit); err != nil {
-		return nil, Locked{}, fmt.Errorf("%s: %s: %w", id, ref.Name, err)
+	if r.Signed, err = signerOf(signers, got.Tag, ref.Name, got.Commit); err != nil {
+		return fail(fmt.Errorf("%s: %w", ref.Name, err))
 	}
-	return t, l, nil
+	return r, nil
 }
 
-// signed returns who signed a tag; nil: nobody, or there are no signers. The tag must be
-// of that name and commit: a signed one of another release may have been put in its place.
-func (all Signers) signed(tag []byte, name, commit string) (*Signer, error) {
-	if len(all) == 0 {
-		return nil, nil
+// signerOf returns who signed a tag, as the first of the signers name it; nil: nobody, or
+// there are no signers. All must know the key. The tag must be of that name and commit: a
+// signed one of another release may have been put in its place.
+func signerOf(signers []Signers, tag []byte, name, commit string) (*Signer, error) {
+	var first *Signer
+	for _, all := range signers {
+		who, err := all.VerifyTag(tag, time.Now())
+		switch {
+		case errors.Is(err, ErrUnsigned):
+			return nil, nil
+		case err != nil:
+			return nil, &SignatureError{err}
+		case first == nil:
+			first = &who
+		}
 	}
-	who, err := all.VerifyTag(tag, time.Now())
-	switch {
-	case errors.Is(err, ErrUnsigned):
+	if first == nil {
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
 	header, _, _ := bytes.Cut(tag, []byte("\n\n"))
 	lines := strings.Split(string(header), "\n")
 	want := []string{"object " + commit, "type commit", "tag " + strings.TrimPrefix(name, "refs/tags/")}
 	for i, w := range want {
 		if i >= len(lines) || lines[i] != w {
-			return nil, fmt.Errorf("it is a tag that %s signed for something else: it lacks %q", who.By, w)
+			return nil, &SignatureError{fmt.Errorf("it is a tag that %s signed for something else: it lacks %q", first, w)}
 		}
 	}
-	return &who, nil
+	return first, nil
+}
+
+// Verify fetches what a lock has by its ref, and returns who signed that: a key that all of
+// the signers know. What nobody signed is a [SignatureError], too.
+func Verify(ctx context.Context, id ID, l Locked, signers []Signers) (Tree, Signer, error) {
+	fail := func(err error) (Tree, Signer, error) { return nil, Signer{}, fmt.Errorf("%s: %w", id, err) }
+	remote, err := id.Remote()
+	if err != nil {
+		return nil, Signer{}, err
+	}
+	got, err := remote.Fetch(ctx, l.Ref, id.dir)
+	if err != nil {
+		return fail(err)
+	}
+	if got.Commit != l.Commit {
+		return fail(&SignatureError{fmt.Errorf("%s is the commit %s now, and not %s: nobody can say who signed that", l.Ref, got.Commit, l.Commit)})
+	}
+	t := Tree(got.Files)
+	if err := t.Is(l.Tree); err != nil {
+		return fail(fmt.Errorf("another tree came for the commit %s: %w", l.Commit, err))
+	}
+	who, err := signerOf(signers, got.Tag, l.Ref, l.Commit)
+	if err == nil && who == nil {
+		err = &SignatureError{ErrUnsigned}
+	}
+	if err != nil {
+		return fail(fmt.Errorf("%s: %w", l.Ref, err))
+	}
+	return t, *who, nil
 }
 
 // fetchLocked fetches the commit of a lock: by its name, or, from a server that sends
@@ -102,7 +149,7 @@ func fetchLocked(ctx context.Context, id ID, l Locked) (Tree, error) {
 
 // Store finds trees by their hashes.
 type Store struct {
-	Project *os.Root // with the vendor directory; nil: there is none
+	Project fs.FS // with the vendor directory; nil: there is none
 	Cache   Cache
 	Offline bool
 	// Accepted is asked before a source is contacted; an error ends it.

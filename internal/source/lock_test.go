@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/llmdo/workshop/internal/dev/testutil"
 )
@@ -47,11 +48,11 @@ func latest(t *testing.T, id ID, version string) (Tree, Locked) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, l, err := Latest(t.Context(), id, v, nil)
+	r, err := Latest(t.Context(), id, v, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tree, l
+	return r.Files, r.Locked
 }
 
 // B46: what a lock has is what is read, from wherever it comes, also after its tag has
@@ -72,7 +73,7 @@ func TestStore(t *testing.T) {
 	}
 	defer project.Close()
 	asked := 0
-	s := Store{Project: project, Cache: Cache{filepath.Join(t.TempDir(), "cache")}, Offline: true}
+	s := Store{Project: project.FS(), Cache: Cache{filepath.Join(t.TempDir(), "cache")}, Offline: true}
 	if _, err := s.Open(t.Context(), id, l); !errors.Is(err, ErrOffline) || !strings.Contains(err.Error(), l.Tree) {
 		t.Errorf("offline: %v", err)
 	}
@@ -186,17 +187,104 @@ func TestSignedRelease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, l, err := Latest(t.Context(), id, v, c.all)
+		var required []Signers
+		if c.all != nil {
+			required = []Signers{c.all}
+		}
+		l, err := Latest(t.Context(), id, v, nil, required)
 		by := ""
 		if l.Signed != nil {
 			by = l.Signed.By
 		}
 		if why, bad := strings.CutPrefix(c.want, "! "); bad {
-			if err == nil || !strings.Contains(err.Error(), why) {
+			if _, is := errors.AsType[*SignatureError](err); !is || !strings.Contains(err.Error(), why) {
 				t.Errorf("%s: %s, %v; want %s", c.version, by, err, why)
 			}
 		} else if err != nil || by != c.want {
 			t.Errorf("%s: %s, %v; want %s", c.version, by, err, c.want)
 		}
+	}
+}
+
+// B46, B47: what is verified is the tag that a lock has, at its commit, by a key that each
+// file of signers knows.
+func TestVerify(t *testing.T) {
+	repo, id := published(t)
+	s := newSigned(t)
+	public, other := s.key("key", "ed25519"), s.key("other", "ed25519")
+	t.Setenv("HOME", filepath.Dir(os.Getenv("XDG_CONFIG_HOME"))) // that of the server
+	sign := func(tag string) {
+		t.Helper()
+		testutil.Git(t, repo, "-c", "gpg.format=ssh", "-c", "user.signingKey="+filepath.Join(s.dir, "key"), "tag", "-f", "-s", "-m", "x", tag)
+	}
+	sign("v2.0.0")
+	_, l := latest(t, id, "v2.0.0")
+	_, unsigned := latest(t, id, "v1.4.0")
+	acme, both, others := signers(t, "acme "+public), signers(t, "both "+other, "both "+public), signers(t, "x "+other)
+	pinned := func(key string) Signers {
+		t.Helper()
+		s, err := PinnedSigner(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	known, err := acme.Has(acme[0].key, time.Now())
+	if err != nil || known.By != "acme" {
+		t.Fatal(known, err)
+	}
+	for name, c := range map[string]struct {
+		l    Locked
+		all  []Signers
+		want string
+	}{
+		"one":          {l, []Signers{acme}, ""},
+		"each of two":  {l, []Signers{acme, both}, ""},
+		"one of two":   {l, []Signers{acme, others}, "is not one of the signers"},
+		"another key":  {l, []Signers{pinned(others[0].key)}, "is not one of the signers"},
+		"unsigned":     {unsigned, []Signers{acme}, "not signed"},
+		"nobody knows": {l, nil, "not signed"},
+		"other commit": {Locked{Ref: l.Ref, Commit: strings.Repeat("a", 40), Tree: l.Tree}, []Signers{acme}, "nobody can say who signed that"},
+	} {
+		tree, who, err := Verify(t.Context(), id, c.l, c.all)
+		_, is := errors.AsType[*SignatureError](err)
+		switch {
+		case c.want == "" && (err != nil || who != known || tree.Is(l.Tree) != nil):
+			t.Errorf("%s: %v, %v", name, who, err)
+		case c.want != "" && (!is || !strings.Contains(err.Error(), c.want) || tree != nil):
+			t.Errorf("%s: %v, %v; want %s", name, who, err, c.want)
+		}
+	}
+	if _, who, err := Verify(t.Context(), id, l, []Signers{pinned(known.Key)}); err != nil || who.String() != known.Key {
+		t.Errorf("pinned: %v, %v", who, err)
+	}
+	if _, _, err := Verify(t.Context(), id, Locked{Ref: l.Ref, Commit: l.Commit, Tree: unsigned.Tree + "x"}, []Signers{acme}); err == nil || !strings.Contains(err.Error(), "another tree") {
+		t.Error(err)
+	}
+	release(t, repo, "v2.0.1", "more\n")
+	sign("v2.0.0") // it moved, and is signed
+	if _, _, err := Verify(t.Context(), id, l, []Signers{acme}); err == nil || !strings.Contains(err.Error(), "is the commit") {
+		t.Error(err)
+	}
+}
+
+// One release is chosen for all files that name a source, or none.
+func TestLatestOfAll(t *testing.T) {
+	repo, id := published(t)
+	release(t, repo, "v1.5.0", "two\n")
+	release(t, repo, "v2.0.0", "three\n")
+	version := func(text string) Version {
+		v, err := ParseVersion(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	r, err := Latest(t.Context(), id, version(">=1"), []Version{version("^1.4"), version("")}, nil)
+	if err != nil || r.Ref != "refs/tags/v1.5.0" || r.Original != ">=1" {
+		t.Errorf("%+v, %v", r.Locked, err)
+	}
+	if r, err := Latest(t.Context(), id, version("^2"), []Version{version("^1.4")}, nil); err == nil || !strings.Contains(err.Error(), "no release is within all versions that are wanted, ^1.4 and ^2: it has v1.4.0, v1.5.0, v2.0.0") {
+		t.Errorf("%+v, %v", r.Locked, err)
 	}
 }

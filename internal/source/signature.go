@@ -25,16 +25,33 @@ type Signer struct {
 	Key string // its fingerprint, "SHA256:…"
 }
 
+// String is "acme (SHA256:…)".
+func (s Signer) String() string {
+	if s.By == s.Key { // pinned
+		return s.Key
+	}
+	return s.By + " (" + s.Key + ")"
+}
+
 // Signers are the keys whose signatures count, as ssh-keygen(1) reads them from a file of
 // allowed signers.
 type Signers []signer
 
 type signer struct {
-	principals    []string
+	by            string
 	key           string   // its fingerprint
 	namespaces    []string // nil: all
 	after, before time.Time
 }
+
+// SignatureError is a signature that doesn't count.
+type SignatureError struct{ Why error }
+
+// Error implements [error].
+func (e *SignatureError) Error() string { return e.Why.Error() }
+
+// Unwrap returns Why.
+func (e *SignatureError) Unwrap() error { return e.Why }
 
 // ParseSigners reads lines `PRINCIPAL[,PRINCIPAL…] [OPTIONS] KEYTYPE KEY [COMMENT]`. The
 // options namespaces, valid-after and valid-before are known; a line with others, such as
@@ -52,7 +69,8 @@ func ParseSigners(text []byte) (Signers, error) {
 		if err != nil || len(bytes.TrimSpace(more)) > 0 {
 			return nil, fmt.Errorf("line %d: not PRINCIPAL [OPTIONS] KEYTYPE KEY", i+1)
 		}
-		s := signer{principals: strings.Split(strings.Trim(principals, `"`), ","), key: ssh.FingerprintSHA256(key)}
+		by, _, _ := strings.Cut(strings.Trim(principals, `"`), ",")
+		s := signer{by: by, key: ssh.FingerprintSHA256(key)}
 		for _, o := range options {
 			name, value, _ := strings.Cut(o, "=")
 			value = strings.Trim(value, `"`)
@@ -82,7 +100,7 @@ func PinnedSigner(fingerprint string) (Signers, error) {
 	if data, err := base64.RawStdEncoding.Strict().DecodeString(sum); !ok || err != nil || len(data) != sha256.Size || strings.ContainsAny(sum, "\r\n") {
 		return nil, fmt.Errorf("%q is not the fingerprint of a key: want SHA256:…, as `ssh-keygen -l -f KEY.pub` prints it", clip.Bytes(fingerprint, 80))
 	}
-	return Signers{{principals: []string{fingerprint}, key: fingerprint}}, nil
+	return Signers{{by: fingerprint, key: fingerprint}}, nil
 }
 
 // signTime reads YYYYMMDD[HHMM[SS]][Z]; without Z it is a local time.
@@ -104,6 +122,8 @@ const (
 	armorBegin = "-----BEGIN SSH SIGNATURE-----"
 	armorEnd   = "-----END SSH SIGNATURE-----"
 	magic      = "SSHSIG" // OpenSSH, PROTOCOL.sshsig
+	// namespaceGit is what git signs for.
+	namespaceGit = "git"
 )
 
 // VerifyTag returns who signed an annotated tag, as git hashes it. A signature that isn't
@@ -114,7 +134,7 @@ func (all Signers) VerifyTag(tag []byte, at time.Time) (Signer, error) {
 	if i < 0 {
 		return Signer{}, ErrUnsigned
 	}
-	return all.verify(tag[:i+1], tag[i+1:], "git", at)
+	return all.verify(tag[:i+1], tag[i+1:], namespaceGit, at)
 }
 
 func (all Signers) verify(message, armored []byte, namespace string, at time.Time) (Signer, error) {
@@ -180,9 +200,13 @@ func signedBy(message, armored []byte, namespace string) (ssh.PublicKey, error) 
 	return key, nil
 }
 
+// Has returns whose key signs tags at a time; the error says why it doesn't.
+func (all Signers) Has(key string, at time.Time) (Signer, error) {
+	return all.find(key, namespaceGit, at)
+}
+
 // find returns whose key it is.
 func (all Signers) find(key, namespace string, at time.Time) (Signer, error) {
-	out := Signer{Key: key}
 	why := "is not one of the signers"
 	for _, s := range all {
 		switch {
@@ -193,9 +217,8 @@ func (all Signers) find(key, namespace string, at time.Time) (Signer, error) {
 		case !s.after.IsZero() && at.Before(s.after), !s.before.IsZero() && !at.Before(s.before):
 			why = "is not valid at this time"
 		default:
-			out.By = s.principals[0]
-			return out, nil
+			return Signer{By: s.by, Key: key}, nil
 		}
 	}
-	return Signer{}, fmt.Errorf("the key %s %s", out.Key, why)
+	return Signer{}, fmt.Errorf("the key %s %s", clip.Bytes(key, 60), why)
 }

@@ -68,7 +68,10 @@ func ParseID(text string) (ID, error) {
 	if port := u.Port(); port != "" && port != map[string]string{"https": "443", "ssh": "22"}[u.Scheme] {
 		id.host += ":" + port
 	}
-	id.path = strings.TrimSuffix(strings.Trim(path.Clean(u.Path), "/"), ".git")
+	id.path = strings.Trim(path.Clean(u.Path), "/")
+	if short, ok := strings.CutSuffix(id.path, ".git"); ok && !strings.HasSuffix(short, "/") {
+		id.path = short
+	}
 	if id.path == "" || id.path == "." || strings.ContainsFunc(id.path, unusual) || strings.Contains(u.Path, "/../") || strings.HasSuffix(u.Path, "/..") {
 		return bad("its path is not a plain path without ..")
 	}

@@ -2,6 +2,7 @@ package source
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/module"
 
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/git"
 )
 
@@ -21,6 +23,7 @@ func TestParseID(t *testing.T) {
 		"git+https://git.example.org/acme/workshops//go-review":   "git.example.org/acme/workshops//go-review",
 		"git+https://GIT.example.org/acme/workshops.git//a/b/":    "git.example.org/acme/workshops//a/b",
 		"git+https://git.example.org:443/acme/workshops/":         "git.example.org/acme/workshops",
+		"git+https://git.example.org/acme/.git//a":                "git.example.org/acme/.git//a",
 		"git+https://git.example.org:8443/acme/workshops":         "git.example.org:8443/acme/workshops",
 		"git+https://[2001:db8::1]:443/acme":                      "[2001:db8::1]/acme",
 		"git+https://[2001:db8::1]:444/acme//x":                   "[2001:db8::1]:444/acme//x",
@@ -166,13 +169,13 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Vendored(root, id); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Vendored(root.FS(), id); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 	if err := errors.Join(Vendor(root, id, Tree{"old": nil}), Vendor(root, id, tree)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Vendored(root, id)
+	got, err := Vendored(root.FS(), id)
 	if err != nil || got.Is(hash) != nil {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -183,14 +186,31 @@ func TestKept(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(at, "more"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Vendored(root, id); err != nil || got.Is(hash) == nil {
+	if got, err := Vendored(root.FS(), id); err != nil || got.Is(hash) == nil {
 		t.Errorf("a file more is not noticed: %v, %v", got, err)
 	}
 	if err := errors.Join(os.Remove(filepath.Join(at, "more")), os.Symlink("/etc/passwd", filepath.Join(at, "more"))); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Vendored(root, id); err == nil {
+	if got, err := Vendored(root.FS(), id); err == nil {
 		t.Errorf("a symbolic link is read: %v", got)
+	}
+	if err := os.Remove(filepath.Join(at, "more")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Vendored(root.FS(), id); err != nil || got.Is(hash) != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, name := range []string{VendorDir + "/" + id.VendorName(), VendorDir, ".workshop"} { // each by a link, also inside of the project
+		if err := errors.Join(root.Rename(name, "moved"), root.Symlink(filepath.Join(strings.Repeat("../", strings.Count(name, "/")), "moved"), name)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Vendored(root.FS(), id); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is a link: %v, %v", name, got, err)
+		}
+		if err := errors.Join(root.Remove(name), root.Rename("moved", name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := errors.Join(os.RemoveAll(filepath.Join(dir, ".workshop")), os.Symlink(t.TempDir(), filepath.Join(dir, ".workshop"))); err != nil {
 		t.Fatal(err)
@@ -200,10 +220,107 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// The vendor directory of a commit is read as the project's; neither is read without end.
+func TestVendoredOfCommit(t *testing.T) {
+	id, err := ParseID("git+https://git.example.org/acme/w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	testutil.Git(t, dir, "init", "-q")
+	project := filepath.Join(dir, "below")
+	at := filepath.Join(project, VendorDir, id.VendorName())
+	write := func(name string, size int64) {
+		t.Helper()
+		file := filepath.Join(at, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o644), os.Truncate(file, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit := func() fs.FS {
+		t.Helper()
+		testutil.Git(t, dir, "add", "-A")
+		testutil.Git(t, dir, "commit", "-qm", "x", "--allow-empty")
+		files, err := git.Tree(t.Context(), dir, "HEAD")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(files.Close)
+		below, err := fs.Sub(files, "below")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return below
+	}
+	if _, err := Vendored(commit(), id); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	write("workshop.yaml", 3)
+	write("workers/a.md", 1<<20)
+	want := Tree{"workshop.yaml": make([]byte, 3), "workers/a.md": make([]byte, 1<<20)}
+	for name, fsys := range map[string]fs.FS{"commit": commit(), "directory": os.DirFS(project)} {
+		if got, err := Vendored(fsys, id); err != nil || cmp.Diff(want, got) != "" {
+			t.Errorf("%s: %d files, %v", name, len(got), err)
+		}
+	}
+	both := func(what string) {
+		t.Helper()
+		for name, fsys := range map[string]fs.FS{"commit": commit(), "directory": os.DirFS(project)} {
+			if _, err := Vendored(fsys, id); err == nil || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+		}
+	}
+	write("workers/a.md", 1<<20+1)
+	both("a file that is too large")
+	write("workers/a.md", 1)
+	for i := range 9 {
+		write(fmt.Sprint("large", i), 1<<20)
+	}
+	both("files that are too large together")
+	for i := range 300 {
+		write(fmt.Sprint("large", i%9), 0)
+		write(fmt.Sprint("many/", i), 0)
+	}
+	both("too many files")
+	if err := errors.Join(os.RemoveAll(at), os.WriteFile(at, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	both("a file in its place")
+}
+
+// What a lock has is of a version, or must be locked anew.
+func TestAllows(t *testing.T) {
+	commit, other := strings.Repeat("a", 40), strings.Repeat("b", 40)
+	for _, c := range []struct {
+		version, ref string
+		want         bool
+	}{
+		{"^1.4", "refs/tags/v1.4.2", true}, {"^1.4", "refs/tags/1.9.0", true}, {"^1.4", "refs/tags/v2.0.0", false}, {"^1.4", "refs/tags/v1.3.9", false},
+		{"^1.4", "refs/tags/v1.5", false}, {"^1.4", "refs/tags/v1.5.0-rc.1", false}, {"^1.4", "refs/heads/v1.4.2", false}, {"^1.4", "", false},
+		{"", "refs/tags/v9.0.0", true}, {"", "refs/heads/main", false}, {"", "refs/tags/release", false},
+		{"v1.4.2", "refs/tags/v1.4.2", true}, {"v1.4.2", "refs/tags/1.4.2", false}, {"v1.4.2", "refs/heads/v1.4.2", false},
+		{commit, "refs/heads/main", true}, {other, "refs/heads/main", false}, {other, "refs/tags/" + other, false},
+	} {
+		v, err := ParseVersion(c.version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := v.Allows(c.ref, commit); got != c.want {
+			t.Errorf("%q allows %q: %t", c.version, c.ref, got)
+		}
+		// What was resolved is allowed, too.
+		if got, err := v.Resolve([]git.Ref{{Name: c.ref, Commit: commit}}); err == nil && !c.want {
+			t.Errorf("%q resolves to %v", c.version, got)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("git+https://git.example.org/acme/w//a", "^1.4")
 	f.Add("oci://registry.example.org/acme/w", "sha256:ab")
 	f.Add("git+ssh://git@git.example.org/~a/w", ">=1, <2 || 3.x")
+	f.Add("git+https://git.example.org/acme/.git//lib", "v1")
 	f.Fuzz(func(t *testing.T, from, version string) {
 		if id, err := ParseID(from); err == nil {
 			if again, err := ParseID(id.From()); err != nil || again != id {
@@ -214,7 +331,10 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		if v, err := ParseVersion(version); err == nil {
-			_, _ = v.Resolve([]git.Ref{{Name: "refs/tags/v1.0.0", Commit: strings.Repeat("a", 40)}})
+			r, err := v.Resolve([]git.Ref{{Name: "refs/tags/v1.0.0", Commit: strings.Repeat("a", 40)}})
+			if err == nil && !v.Allows(r.Name, r.Commit) {
+				t.Errorf("%q resolves to %v, which it doesn't allow", version, r)
+			}
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -47,6 +48,25 @@ func ParseVersion(text string) (Version, error) {
 // String is the version as it was written.
 func (v Version) String() string { return v.text }
 
+// Allows reports whether what workshop.lock has is of this version: its ref is a tag within
+// the range, or the tag, or its commit is the one. Nothing is asked.
+func (v Version) Allows(ref, commit string) bool {
+	tag, isTag := strings.CutPrefix(ref, "refs/tags/")
+	switch {
+	case v.within != nil:
+		version, err := releaseOf(tag)
+		return isTag && err == nil && v.within.Check(version)
+	case commitName().MatchString(v.text):
+		return commit == v.text
+	}
+	return isTag && tag == v.text
+}
+
+// releaseOf is the version of a tag: v1.4.2 or 1.4.2, but not 1.4.
+func releaseOf(tag string) (*semver.Version, error) {
+	return semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
+}
+
 // Resolve returns the tag or commit that a version means in a repository with these
 // references: the newest release of a range, never a prerelease unless the range names
 // one; and a commit only where a branch or tag points at it, since a server may have
@@ -76,12 +96,12 @@ func (v Version) Resolve(refs []git.Ref) (git.Ref, error) {
 	return git.Ref{}, fmt.Errorf("there is no tag %s: %s", v.text, tagsText(refs))
 }
 
-// newest takes tags that are versions: v1.4.2 or 1.4.2, but not 1.4.
+// newest takes tags that are versions.
 func (v Version) newest(refs []git.Ref) (best git.Ref, err error) {
 	var top *semver.Version
 	for _, r := range refs {
 		name, isTag := strings.CutPrefix(r.Name, "refs/tags/")
-		version, err := semver.StrictNewVersion(strings.TrimPrefix(name, "v"))
+		version, err := releaseOf(name)
 		if !isTag || err != nil || !v.within.Check(version) {
 			continue
 		}
@@ -96,6 +116,15 @@ func (v Version) newest(refs []git.Ref) (best git.Ref, err error) {
 		return git.Ref{}, errors.New("no tag is a version within " + v.text + ": " + tagsText(refs))
 	}
 	return best, nil
+}
+
+// versionsText names versions.
+func versionsText(all []Version) string {
+	var texts []string
+	for _, v := range all {
+		texts = append(texts, cmp.Or(v.text, "the newest"))
+	}
+	return strings.Join(texts, " and ")
 }
 
 // tagsText names the last tags.
