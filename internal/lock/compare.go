@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,18 +13,21 @@ type Kind string
 
 // The kinds, in the order in which they are listed.
 const (
-	File   Kind = "file"
-	ImageK Kind = "image"
-	Build  Kind = "build"
-	Preset Kind = "preset"
-	Can    Kind = "can"
+	File    Kind = "file"
+	SourceK Kind = "source"
+	ImageK  Kind = "image"
+	Build   Kind = "build"
+	Preset  Kind = "preset"
+	Can     Kind = "can"
 )
 
 // Difference is one thing in which a workshop isn't what its lock says.
 type Difference struct {
 	Kind Kind
-	// Name of the file, image, build or preset; for a grant its line.
+	// Name of the file, source, image, build or preset; for a grant its line.
 	Name string
+	// Field is the part of a source; empty: all of it.
+	Field string
 	// Locked and Now are what the lock and the workshop have; empty for nothing.
 	Locked, Now string
 }
@@ -35,6 +39,8 @@ func (d Difference) String() string {
 		return "+ " + d.Name
 	case d.Kind == Can:
 		return "- " + d.Name
+	case d.Field != "":
+		return fmt.Sprintf("source %s: %s is %s, locked as %s", d.Name, d.Field, cmp.Or(d.Now, "none"), cmp.Or(d.Locked, "none"))
 	case d.Locked == "":
 		return fmt.Sprintf("%s %s isn't in the lock", d.Kind, d.Name)
 	case d.Now == "":
@@ -61,6 +67,7 @@ func short(hash string) string {
 // was locked.
 func Compare(locked, now *Lock) []Difference {
 	out := compare(File, locked.Files, now.Files)
+	out = append(out, compareSources(locked.Sources, now.Sources)...)
 	out = append(out, compareImages(locked.Images, now.Images)...)
 	out = append(out, compare(Build, locked.Builds, now.Builds)...)
 	out = append(out, compare(Preset, locked.Presets, now.Presets)...)

@@ -34,6 +34,8 @@ type Lock struct {
 	// Files has the hash of each file that was compiled, by its path relative to
 	// workshop.yaml: "sha256:" and hexadecimal digits.
 	Files map[string]string
+	// Sources are what came from other repositories, by their IDs.
+	Sources map[string]Source
 	// Images by their references as workshop.yaml has them.
 	Images map[string]Image
 	// Builds has the hash of what each image is built of, by its words ([BuildName]).
@@ -93,7 +95,7 @@ func New(w *workshop.Workshop, files map[string][]byte) *Lock {
 
 // Empty returns a lock of nothing.
 func Empty() *Lock {
-	return &Lock{Files: map[string]string{}, Images: map[string]Image{}, Builds: map[string]string{}, Presets: map[string]string{}}
+	return &Lock{Files: map[string]string{}, Sources: map[string]Source{}, Images: map[string]Image{}, Builds: map[string]string{}, Presets: map[string]string{}}
 }
 
 // Describe puts the grants of a workshop into the lock, once its images are known.

@@ -231,6 +231,7 @@ func TestFileOf(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(title + "\nversion: 1\nfiles:\n  a: sha256:" + strings.Repeat("0", 64) + "\nimages:\n  host: unpinned\ncan:\n  - \"a \\\" b\"\n...\n"))
 	f.Add([]byte("version: 1\nfiles: {}\ncan: []\n...\n"))
+	f.Add(withSources().Render())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l, list := Parse("workshop.lock", data)
 		if (l == nil) != (len(list) > 0) {

@@ -102,6 +102,8 @@ func (p *parser) document(data []byte) {
 			}
 		case "files":
 			p.hashes(n, p.lock.Files)
+		case "sources":
+			p.mapping(n, func(id string, n *yaml.Node) { p.lock.Sources[id] = p.source(n) })
 		case "images":
 			p.mapping(n, func(name string, n *yaml.Node) { p.lock.Images[name] = p.image(n) })
 		case "builds":
@@ -116,7 +118,7 @@ func (p *parser) document(data []byte) {
 			p.can(n)
 		}
 	})
-	for _, key := range []string{"version", "files", "images", "builds", "presets", "can"} {
+	for _, key := range []string{"version", "files", "sources", "images", "builds", "presets", "can"} {
 		if !seen[key] && (key == "version" || key == "files" || key == "can") {
 			p.failAt(1, 1, fmt.Sprintf("the lock has no %s", key))
 		}
@@ -142,7 +144,7 @@ var errTooDeep = errors.New("nested too deep")
 func load(data []byte, doc *yaml.Node) error {
 	return yaml.Load(data, doc, yaml.WithPlugin(loaderlimits.New(
 		loaderlimits.DepthFunc(func(depth int, _ *loaderlimits.DepthContext) error {
-			if depth > 8 { // a lock has four levels
+			if depth > 8 { // a lock has five levels
 				return errTooDeep
 			}
 			return nil

@@ -26,6 +26,7 @@ func (l *Lock) Render() []byte {
 		b.WriteString("files: {}\n")
 	}
 	section(&b, "files", l.Files, func(v string) string { return v })
+	section(&b, "sources", l.Sources, Source.text)
 	section(&b, "images", l.Images, Image.String)
 	section(&b, "builds", l.Builds, func(v string) string { return v })
 	section(&b, "presets", l.Presets, func(v string) string { return v })
@@ -48,7 +49,11 @@ func section[T any](b *strings.Builder, name string, m map[string]T, text func(T
 	}
 	b.WriteString(name + ":\n")
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		b.WriteString("  " + scalar(key) + ": " + text(m[key]) + "\n")
+		value := text(m[key])
+		if !strings.HasPrefix(value, "\n") { // lines below it
+			value = " " + value
+		}
+		b.WriteString("  " + scalar(key) + ":" + value + "\n")
 	}
 }
 
@@ -67,6 +72,14 @@ func (i Image) String() string {
 	return out + "}"
 }
 
+// inFlow is scalar between brackets.
+func inFlow(s string) string {
+	if strings.ContainsAny(s, ",[]{}") {
+		return quoted(s)
+	}
+	return scalar(s)
+}
+
 // scalar writes text plainly where every YAML reader takes it as that text, else in
 // double quotes.
 func scalar(s string) string {
@@ -77,6 +90,11 @@ func scalar(s string) string {
 	if plain {
 		return s
 	}
+	return quoted(s)
+}
+
+// quoted writes text in double quotes.
+func quoted(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, r := range s {
