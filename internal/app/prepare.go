@@ -16,7 +16,7 @@ import (
 // changes nothing: see [Change.Make]. What can't be carried out on this machine and
 // engine is a failure with code 4.
 func (env *Env) Prepare(ctx context.Context, e engine.Engine, c *Project) (*Project, error) {
-	if err := env.CheckLock(ctx, c.Source); err != nil {
+	if err := env.MayRun(ctx, c.Source); err != nil {
 		return nil, err
 	}
 	return env.prepare(ctx, e, c, false)

@@ -101,13 +101,13 @@ func (env *Env) configFile() (map[string]any, error) {
 	values := map[string]any{}
 	allowed := slices.DeleteFunc(slices.Clone(SettingKeys), func(k string) bool { return slices.Contains(notInFile, k) })
 	for key, value := range doc {
-		if slices.Contains(sourceKeys, key) {
+		if slices.Contains(trust.Keys, key) {
 			continue // SourceSettings
 		}
 		nested := reflect.ValueOf(value).Kind() == reflect.Map // of any keys
 		if nested || !slices.Contains(allowed, key) {
 			return nil, Fail(CodeUsage, "settings: %s: unknown key %q", path, key).
-				Hint("the keys are %s", strings.Join(allowed, ", "))
+				Hint("the keys are %s", strings.Join(slices.Sorted(slices.Values(slices.Concat(allowed, trust.Keys))), ", "))
 		}
 		values[key] = value
 	}

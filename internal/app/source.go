@@ -48,6 +48,7 @@ type Source struct {
 	lockText     []byte
 	lockProblems diag.List
 	lockChecked  bool // by [Env.CheckLock]
+	allowed      bool // by [Env.MayRun]
 }
 
 // Root is the project's directory, which the file is in.

@@ -10,10 +10,6 @@ import (
 // machineSettings is where who runs a machine says what none of its users can widen.
 const machineSettings = "/etc/workshop/config.yaml"
 
-// sourceKeys are those of [trust.Keys] that the user's config.yaml may have. A boundary
-// isn't one before `up` compares workshops with it: it must not be without effect.
-var sourceKeys = []string{"signers", "sources"}
-
 // SourceSettings are what the machine's and the user's settings say of sources (B47). The
 // user's only narrow the machine's.
 func (env *Env) SourceSettings() (trust.Settings, error) {

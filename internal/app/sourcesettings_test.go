@@ -37,7 +37,7 @@ func TestSourceSettings(t *testing.T) {
 	if values, _, err := env.UserValues(); err != nil || values["engine"] != "docker" || values["sources"] != nil {
 		t.Errorf("%v, %v", values, err)
 	}
-	for _, text := range []string{"sources: {allow: x}\n", "sources: {alow: []}\n", "signers: ~/x\n", "boundary: x\n", "Sources: {allow: []}\nsources: {allow: [\"*\"]}\n"} {
+	for _, text := range []string{"sources: {allow: x}\n", "sources: {alow: []}\n", "signers: ~/x\n", "boundary: [x]\n", "Sources: {allow: []}\nsources: {allow: [\"*\"]}\n"} {
 		write(user, text)
 		if values, _, err := env.UserValues(); err == nil {
 			t.Errorf("%q: %v", text, values)

@@ -68,7 +68,7 @@ func (env *Env) OpenTools(ctx context.Context, c *Project, names []string, o Too
 	if err := env.ReviewDefinition(ctx, c, nil); err != nil {
 		return nil, err
 	}
-	if err := env.CheckLock(ctx, c.Source); err != nil {
+	if err := env.MayRun(ctx, c.Source); err != nil {
 		return nil, err
 	}
 	log, err := env.auditLog(c)

@@ -188,6 +188,11 @@ A flag wins over the environment, the environment over
 | approvals_max | WORKSHOP_APPROVALS_MAX | |
 | approvals_command | WORKSHOP_APPROVALS_COMMAND | |
 | approvals_socket | WORKSHOP_APPROVALS_SOCKET | |
+| boundary | | |
+
+` + "`" + `boundary` + "`" + ` is a workshop file, absolute or next to the settings: nothing runs that is granted more
+([sharing](sharing.md#an-organisations-file)). The machine's settings,
+` + "`" + `/etc/workshop/config.yaml` + "`" + `, may have it, too; both hold.
 
 The engine is found as the docker command finds it: DOCKER_HOST, DOCKER_CONTEXT,
 the current context, the default socket.

@@ -59,7 +59,7 @@ func (a verbs) compileVerb(ctx context.Context, o compileOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := a.CheckLock(ctx, c.Source); err != nil {
+	if err := a.MayRun(ctx, c.Source); err != nil {
 		return err
 	}
 	g, err := a.Generate(c, o.out)
