@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -20,7 +19,12 @@ import (
 )
 
 func newPuller(ref reference.Ref, lookup func(string) (string, bool)) (*remote.Puller, error) {
-	return remote.NewPuller(remote.WithTransport(secure{dialer(), registryHost(ref)}), remote.WithAuthFromKeychain(keychain{lookup}), remote.WithUserAgent("workshop"))
+	return remote.NewPuller(clientOptions(ref, lookup, dialer())...)
+}
+
+// clientOptions are those of every client of the registry of a reference.
+func clientOptions(ref reference.Ref, lookup func(string) (string, bool), next http.RoundTripper) []remote.Option {
+	return []remote.Option{remote.WithTransport(secure{next, ref.RegistryHost()}), remote.WithAuthFromKeychain(keychain{lookup}), remote.WithUserAgent("workshop")}
 }
 
 // manifestTimeout bounds a request for a manifest, which is small.
@@ -46,45 +50,6 @@ func dialer() *http.Transport {
 	t.ResponseHeaderTimeout = time.Minute
 	t.MaxResponseHeaderBytes = 1 << 20
 	return t
-}
-
-// secure refuses plain HTTP to any host but this machine, as Docker does: the library
-// also tries it for private addresses and names below .local. Nor may a remote registry
-// lead to this machine, by its token server or a redirect: local services trust their
-// clients.
-type secure struct {
-	next     http.RoundTripper
-	registry string // its host, without the port
-}
-
-func (s secure) RoundTrip(r *http.Request) (*http.Response, error) {
-	if thisMachine(r.URL.Hostname()) && !thisMachine(s.registry) {
-		return nil, fmt.Errorf("the registry redirects to %s, which is this machine", r.URL.Host)
-	}
-	if r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
-		return nil, fmt.Errorf("%s without TLS: only registries on localhost may lack it", r.URL.Host)
-	}
-	return s.next.RoundTrip(r)
-}
-
-func loopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.IsLoopback()
-}
-
-// thisMachine reports whether a host is, or may be, the machine itself.
-func thisMachine(host string) bool {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && (a.Unmap().IsLoopback() || a.IsUnspecified())
-}
-
-func registryHost(ref reference.Ref) string {
-	host := ref.RegistryHost()
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	return strings.Trim(host, "[]")
 }
 
 // keychain reads Docker's configuration: auths, credsStore and credHelpers.
