@@ -88,3 +88,15 @@ func configured(image v1.Image) *v1.ConfigFile {
 	c.OS, c.Architecture = "linux", runtime.GOARCH
 	return c
 }
+
+// SavedImage is what `docker save` writes of an image of one layer.
+func (s *Scenario) SavedImage(ref string, tar []byte) []byte {
+	s.Helper()
+	tag, err := name.NewTag(ref)
+	s.must(err)
+	image, err := imageOf(tar)
+	s.must(err)
+	var b bytes.Buffer
+	s.must(tarball.Write(tag, image, &b))
+	return b.Bytes()
+}

@@ -17,7 +17,6 @@ import (
 	"github.com/llmdo/workshop/internal/engine/docker"
 	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/internal/image"
-	"github.com/llmdo/workshop/internal/image/reference"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/lock"
@@ -90,8 +89,8 @@ func (s *Source) newLock(ctx context.Context, before *lock.Lock) (*lock.Lock, *w
 	l := lock.New(w, s.compiledFiles())
 	root := RealPath(s.Root())
 	for name, img := range l.Images {
-		ref, err := reference.Parse(name)
-		if err != nil || img.Digest != "" || !ref.OnMachine() || strings.Contains(name, "$") {
+		ref, inFiles := lock.InFiles(name)
+		if !inFiles {
 			continue
 		}
 		if img.Digest, err = image.ContentHash(ctx, ref.In(filepath.ToSlash(root))); err != nil {

@@ -33,7 +33,7 @@ func (e *ImageSourceError) ExitCode() int { return 4 }
 func RefuseImageFiles(engine string, images ...string) error {
 	for _, image := range images {
 		if r, err := reference.Parse(image); err == nil && r.OnMachine() {
-			return &ImageSourceError{Image: image, Engine: engine}
+			return &ImageSourceError{Image: reference.WithoutContent(image), Engine: engine}
 		}
 	}
 	return nil

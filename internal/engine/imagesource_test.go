@@ -11,8 +11,9 @@ func TestRefuseImageFiles(t *testing.T) {
 		t.Error(err)
 	}
 	for image, hint := range map[string]string{
-		"oci:./images:1":         "skopeo copy oci:./images:1 docker-daemon:",
-		"docker-archive:./w.tar": "docker load -i ./w.tar`",
+		"oci:./images:1":                            "skopeo copy oci:./images:1 docker-daemon:",
+		"docker-archive:./w.tar":                    "docker load -i ./w.tar`",
+		"oci:./i#sha256:" + strings.Repeat("a", 64): "image oci:./i: the docker engine can't read images from files: set `isolation: namespace`, or load it with `skopeo copy oci:./i docker-daemon:",
 	} {
 		err := RefuseImageFiles("docker", "debian:12", image)
 		var refused *ImageSourceError

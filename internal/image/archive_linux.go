@@ -3,6 +3,8 @@ package image
 import (
 	"archive/tar"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,9 +32,11 @@ type archive struct {
 type member struct {
 	offset, size int64
 	link         string
+	sum          string // of a small one of an archive that was hashed; else empty
 }
 
-func openArchive(file string) (*archive, error) {
+// openArchive opens an archive; content is the hash that it must have, empty for any.
+func openArchive(ctx context.Context, file, content string) (*archive, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("its archive can't be opened: %w", err)
@@ -41,7 +45,12 @@ func openArchive(file string) (*archive, error) {
 		return nil, err
 	}
 	a := &archive{f: f, members: map[string]member{}}
-	if err := a.index(); err != nil {
+	if content == "" {
+		err = a.index(f, nil)
+	} else {
+		err = a.indexHashed(ctx, content)
+	}
+	if err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -50,13 +59,42 @@ func openArchive(file string) (*archive, error) {
 
 func (a *archive) Close() error { return a.f.Close() }
 
-// index records the offset of each file and skips its content.
-func (a *archive) index() error {
+// indexHashed is index for an archive with an expected hash. It reads each byte once: a
+// writer may change the file at any time, and what is read of it again is compared.
+func (a *archive) indexHashed(ctx context.Context, content string) error {
+	info, err := a.f.Stat()
+	if err != nil {
+		return err
+	}
+	all, left := sha256.New(), info.Size()
+	r := io.TeeReader(&canceled{ctx, a.f}, all)
+	err = a.index(r, func(t io.Reader, size int64) (string, error) {
+		if size > maxConfig {
+			return "", nil // only its layers are that large, which have digests
+		}
+		if left -= size; left < 0 {
+			return "", errors.New("its archive has sparse files, which `docker save` doesn't write")
+		}
+		h := sha256.New()
+		_, err := io.Copy(h, t)
+		return "sha256:" + hex.EncodeToString(h.Sum(nil)), err
+	})
+	if err == nil {
+		_, err = io.Copy(io.Discard, r)
+	}
+	if got := "sha256:" + hex.EncodeToString(all.Sum(nil)); err == nil && got != content {
+		err = &DigestError{What: "its archive", Want: content, Got: got}
+	}
+	return err
+}
+
+// index records the offset of each file and skips its content, or hands it to hash.
+func (a *archive) index(from io.Reader, hash func(r io.Reader, size int64) (string, error)) error {
 	var head [4]byte
 	if _, err := a.f.ReadAt(head[:], 0); err == nil && (head[0] == 0x1f && head[1] == 0x8b || string(head[:]) == "\x28\xb5\x2f\xfd") {
 		return errors.New("its archive is compressed: unpack it with gunzip or zstd -d first")
 	}
-	for t, n := tar.NewReader(a.f), 0; ; n++ {
+	for t, n := tar.NewReader(from), 0; ; n++ {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -74,30 +112,36 @@ func (a *archive) index() error {
 			if err != nil {
 				return err
 			}
-			a.members[name] = member{offset: at, size: h.Size}
+			m := member{offset: at, size: h.Size}
+			if hash != nil {
+				if m.sum, err = hash(t, h.Size); err != nil {
+					return err
+				}
+			}
+			a.members[name] = m
 		case tar.TypeSymlink:
 			a.members[name] = member{link: path.Join(path.Dir(name), h.Linkname)}
 		}
 	}
 }
 
-// section returns a member's content.
-func (a *archive) section(name string) (*io.SectionReader, error) {
+// section returns a member's content, and what its digest must be, if that is known.
+func (a *archive) section(name string) (*io.SectionReader, string, error) {
 	for range 8 {
 		m, ok := a.members[path.Clean(name)]
 		if !ok {
-			return nil, fmt.Errorf("its archive lacks %.200q", name)
+			return nil, "", fmt.Errorf("its archive lacks %.200q", name)
 		}
 		if m.link == "" {
-			return io.NewSectionReader(a.f, m.offset, m.size), nil
+			return io.NewSectionReader(a.f, m.offset, m.size), m.sum, nil
 		}
 		name = m.link
 	}
-	return nil, fmt.Errorf("its archive has a loop of links at %.200q", name)
+	return nil, "", fmt.Errorf("its archive has a loop of links at %.200q", name)
 }
 
 func (a *archive) small(name string, limit int64) ([]byte, error) {
-	r, err := a.section(name)
+	r, sum, err := a.section(name)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +149,9 @@ func (a *archive) small(name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%.200q of its archive has %d bytes, at most %d are allowed", name, r.Size(), limit)
 	}
 	data := make([]byte, r.Size())
-	_, err = io.ReadFull(r, data)
+	if _, err = io.ReadFull(r, data); err == nil && sum != "" && digestOf(data) != sum {
+		err = &DigestError{What: fmt.Sprintf("%.200q of its archive", name), Want: sum, Got: digestOf(data)}
+	}
 	return data, err
 }
 
@@ -149,7 +195,7 @@ func (a *archive) resolve(_ context.Context, ref reference.Ref, arch string, lim
 	}
 	f := &found{id: id, config: c}
 	for i, name := range s.Layers {
-		r, err := a.section(name)
+		r, _, err := a.section(name)
 		if err != nil {
 			return nil, err
 		}

@@ -31,7 +31,7 @@ type Config struct {
 }
 
 // Policy is a pull policy for registries. Layouts and archives are always read again,
-// as they are local.
+// as they are local, unless the reference has their hash.
 type Policy string
 
 // The policies, as in Compose.

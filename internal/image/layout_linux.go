@@ -101,6 +101,9 @@ func (l *layout) resolve(ctx context.Context, ref reference.Ref, arch string, li
 	if err != nil {
 		return nil, err
 	}
+	if got := digestOf(data); ref.Content != "" && got != ref.Content {
+		return nil, &DigestError{What: "its index.json", Want: ref.Content, Got: got}
+	}
 	index, err := parseDocument(data)
 	if err != nil {
 		return nil, err

@@ -79,13 +79,19 @@ func Open(dir string, o Options) (*Store, error) {
 	return &Store{dir: dir, o: o}, nil
 }
 
+// remembered reports whether the store knows a reference's image by name. Of layouts and
+// archives the current content counts, unless the reference has their hash.
+func remembered(ref reference.Ref) bool {
+	return ref.Kind == reference.Registry || ref.Content != ""
+}
+
 // Lookup returns the image of a reference if it is in the store, else nil. It doesn't
-// contact a registry, but reads layouts and archives, whose current content counts.
+// contact a registry, but reads layouts and archives whose hash isn't in the reference.
 func (s *Store) Lookup(ctx context.Context, ref reference.Ref) (*Image, error) {
-	if ref.Kind == reference.Registry {
+	if remembered(ref) {
 		return s.named(ref)
 	}
-	src, err := s.source(ref)
+	src, err := s.source(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -100,15 +106,15 @@ func (s *Store) Lookup(ctx context.Context, ref reference.Ref) (*Image, error) {
 // Get returns the image of a reference. It pulls and unpacks it if it isn't in the
 // store.
 func (s *Store) Get(ctx context.Context, ref reference.Ref, policy Policy, progress Progress) (*Image, error) {
-	if ref.Kind == reference.Registry && policy != Always {
+	if remembered(ref) && policy != Always {
 		if img, err := s.named(ref); img != nil || err != nil {
 			return img, err
 		}
-		if policy == Never {
+		if policy == Never && ref.Kind == reference.Registry {
 			return nil, &NotStoredError{Ref: ref}
 		}
 	}
-	src, err := s.source(ref)
+	src, err := s.source(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +130,7 @@ func (s *Store) Get(ctx context.Context, ref reference.Ref, policy Policy, progr
 	if err != nil {
 		return nil, s.explain(ref, err)
 	}
-	if ref.Kind == reference.Registry {
+	if remembered(ref) {
 		err = s.remember(ref, f.id)
 	}
 	return img, err
@@ -137,14 +143,14 @@ type source interface {
 	Close() error
 }
 
-func (s *Store) source(ref reference.Ref) (src source, err error) {
+func (s *Store) source(ctx context.Context, ref reference.Ref) (src source, err error) {
 	switch ref.Kind {
 	case reference.Registry:
 		src, err = openRegistry(ref, s.o.Lookup)
 	case reference.Layout:
 		src, err = openLayout(ref.Path)
 	case reference.Archive:
-		src, err = openArchive(ref.Path)
+		src, err = openArchive(ctx, ref.Path, ref.Content)
 	default:
 		return nil, fmt.Errorf("image %q can't be unpacked", ref)
 	}
@@ -161,7 +167,7 @@ func (s *Store) explain(ref reference.Ref, err error) error {
 	return fmt.Errorf("image %s: %w", ref, err)
 }
 
-// named returns the image that a registry's name referred to when it was pulled.
+// named returns the image that a name referred to when it was read.
 func (s *Store) named(ref reference.Ref) (*Image, error) {
 	data, err := os.ReadFile(s.nameFile(ref))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,6 +9,7 @@ package lock
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
@@ -136,7 +137,7 @@ func imageName(c *workshop.Container) string {
 	return c.Image.V
 }
 
-// pinnedByName is what a reference itself says: its digest.
+// pinnedByName is what a reference itself says: its digest, or the hash of its files.
 func pinnedByName(c *workshop.Container) Image {
 	if c.Image.Source.Template != "" {
 		return Image{}
@@ -145,7 +146,7 @@ func pinnedByName(c *workshop.Container) Image {
 	if err != nil {
 		return Image{}
 	}
-	return Image{Digest: r.Digest}
+	return Image{Digest: cmp.Or(r.Digest, r.Content)}
 }
 
 // Pinnable reports whether a reference of the lock can be looked up in a registry: it
@@ -153,6 +154,13 @@ func pinnedByName(c *workshop.Container) Image {
 func Pinnable(name string) bool {
 	r, err := reference.Parse(name)
 	return err == nil && r.Kind == reference.Registry && r.Digest == "" && !strings.Contains(name, "$")
+}
+
+// InFiles returns the reference of an image whose files can be hashed: it has no variables,
+// and nothing in it says what they must be.
+func InFiles(name string) (reference.Ref, bool) {
+	r, err := reference.Parse(name)
+	return r, err == nil && r.OnMachine() && r.Digest+r.Content == "" && !strings.Contains(name, "$")
 }
 
 // Unresolved are the images that can be looked up and have no digest, in order.
@@ -195,12 +203,20 @@ func hashRules(rules []presets.Rule) string {
 	return hash([]byte(b.String()))
 }
 
-// Pin returns the workshop with each locked image as NAME:TAG@DIGEST. w isn't changed.
+// Pin returns the workshop with each locked image as NAME:TAG@DIGEST, and of files as
+// oci:DIR#DIGEST. w isn't changed.
 func (l *Lock) Pin(w *workshop.Workshop) *workshop.Workshop {
 	out := *w
 	out.Workers = slices.Clone(w.Workers)
 	pin := func(c *workshop.Container) {
-		if img := l.Images[imageName(c)]; c.Build == nil && img.Digest != "" && Pinnable(imageName(c)) {
+		name := imageName(c)
+		img := l.Images[name]
+		if c.Build != nil || img.Digest == "" {
+			return
+		}
+		if _, inFiles := InFiles(name); inFiles {
+			c.Image.V += "#" + img.Digest
+		} else if Pinnable(name) {
 			c.Image.V += "@" + img.Digest
 		}
 	}

@@ -193,6 +193,9 @@ func TestPin(t *testing.T) {
     - {name: b, tools: [], instructions: x, container: {image: "worker:${TAG:-1}"}}
     - {name: c, tools: [], instructions: x, container: {image: "debian@sha256:0000000000000000000000000000000000000000000000000000000000000000"}}
     - {name: d, tools: [], instructions: x, container: {image: host}}
+    - {name: e, tools: [], instructions: x, container: {image: "oci:./i:1"}}
+    - {name: f, tools: [], instructions: x, container: {image: "docker-archive:w.tar#sha256:0000000000000000000000000000000000000000000000000000000000000000"}}
+    - {name: g, tools: [], instructions: x, container: {image: "oci:./i@sha256:0000000000000000000000000000000000000000000000000000000000000000"}}
 `)}}, "workshop.yaml", workshop.Options{})
 	if list.HasErrors() {
 		t.Fatal(list)
@@ -200,6 +203,9 @@ func TestPin(t *testing.T) {
 	l := New(w, nil)
 	if d := cmp.Diff([]string{"registry.example/acme/worker:1.4"}, l.Unresolved()); d != "" {
 		t.Error(d)
+	}
+	if got := l.Images[w.Workers[5].Container.Image.V].Digest; got != "sha256:"+strings.Repeat("0", 64) {
+		t.Errorf("the hash in a reference: %s", got)
 	}
 	for name := range maps.Clone(l.Images) {
 		l.Images[name] = Image{Digest: "sha256:" + strings.Repeat("1", 64)}
@@ -210,7 +216,8 @@ func TestPin(t *testing.T) {
 	for i := range pinned.Workers {
 		got = append(got, pinned.Workers[i].Container.Image.V)
 	}
-	want := []string{before + "@sha256:" + strings.Repeat("1", 64), "worker:1", w.Workers[2].Container.Image.V, "host"}
+	want := []string{before + "@sha256:" + strings.Repeat("1", 64), "worker:1", w.Workers[2].Container.Image.V, "host",
+		"oci:./i:1#sha256:" + strings.Repeat("1", 64), w.Workers[5].Container.Image.V, w.Workers[6].Container.Image.V}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -45,6 +45,9 @@ type Ref struct {
 	Digest string
 	// Path of a Layout's directory or an Archive's file, as written.
 	Path string
+	// Content is the hash that a Layout's index.json or an Archive must have,
+	// "sha256:…", or empty.
+	Content string
 }
 
 // Error is an invalid reference, with a hint.
@@ -65,7 +68,8 @@ const (
 const maxLength = 4096
 
 var (
-	atDigest = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`@sha256:[0-9a-f]{64}$`) })
+	atDigest  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`@sha256:[0-9a-f]{64}$`) })
+	atContent = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`#sha256:[0-9a-f]{64}$`) })
 	// tagOf is the grammar of org.opencontainers.image.ref.name (OCI image
 	// specification, annotations).
 	tagOf = sync.OnceValue(func() *regexp.Regexp {
@@ -98,8 +102,23 @@ func Parse(s string) (Ref, error) {
 	return r, nil
 }
 
+// cutContent cuts off a hash of files.
+func cutContent(s string) (name, content string) {
+	if at := atContent().FindStringIndex(s); at != nil {
+		return s[:at[0]], s[at[0]+1:]
+	}
+	return s, ""
+}
+
+// WithoutContent is the text of a reference without a hash of files.
+func WithoutContent(s string) string {
+	name, _ := cutContent(s)
+	return name
+}
+
 func parseLayout(s, rest string) (Ref, error) {
-	r := Ref{Kind: Layout, Path: rest}
+	rest, content := cutContent(rest)
+	r := Ref{Kind: Layout, Path: rest, Content: content}
 	if at := atDigest().FindStringIndex(rest); at != nil {
 		r.Path, r.Digest = rest[:at[0]], rest[at[0]+1:]
 	} else if dir, tag, ok := strings.Cut(rest, ":"); ok {
@@ -115,7 +134,8 @@ func parseLayout(s, rest string) (Ref, error) {
 }
 
 func parseArchive(s, rest string) (Ref, error) {
-	r := Ref{Kind: Archive, Path: rest}
+	rest, content := cutContent(rest)
+	r := Ref{Kind: Archive, Path: rest, Content: content}
 	if file, name, ok := strings.Cut(rest, ":"); ok {
 		named, err := reference.ParseNormalizedNamed(name)
 		if err != nil {
@@ -159,7 +179,10 @@ func (r Ref) In(dir string) Ref {
 // String returns the full reference. [Parse] parses it again, unless [Ref.In] added a
 // directory with a colon.
 func (r Ref) String() string {
-	digest, name := "", ""
+	digest, name, content := "", "", ""
+	if r.Content != "" {
+		content = "#" + r.Content
+	}
 	if r.Digest != "" {
 		digest = "@" + r.Digest
 	}
@@ -172,9 +195,9 @@ func (r Ref) String() string {
 	case Host:
 		return HostName
 	case Layout:
-		return layoutPrefix + r.Path + name + digest
+		return layoutPrefix + r.Path + name + digest + content
 	case Archive:
-		return archivePrefix + r.Path + name
+		return archivePrefix + r.Path + name + content
 	}
 	return ""
 }

@@ -24,6 +24,11 @@ func TestParse(t *testing.T) {
 		"oci:/srv/i:1.4":               {Kind: Layout, Path: "/srv/i", Name: "1.4"},
 		"oci:i:ghcr.io/acme/w:1":       {Kind: Layout, Path: "i", Name: "ghcr.io/acme/w:1"},
 		"oci:i@" + sum:                 {Kind: Layout, Path: "i", Digest: sum},
+		"oci:i#" + sum:                 {Kind: Layout, Path: "i", Content: sum},
+		"oci:i:1@a#" + sum:             {Kind: Layout, Path: "i", Name: "1@a", Content: sum},
+		"oci:i@" + sum + "#" + sum:     {Kind: Layout, Path: "i", Digest: sum, Content: sum},
+		"docker-archive:w.tar#" + sum:  {Kind: Archive, Path: "w.tar", Content: sum},
+		"docker-archive:w:w:1#" + sum:  {Kind: Archive, Path: "w", Name: "docker.io/library/w:1", Content: sum},
 		"docker-archive:w.tar":         {Kind: Archive, Path: "w.tar"},
 		"docker-archive:w.tar:acme/w":  {Kind: Archive, Path: "w.tar", Name: "docker.io/acme/w:latest"},
 		"docker-archive:./w.tar:w:1.4": {Kind: Archive, Path: "./w.tar", Name: "docker.io/library/w:1.4"},
@@ -40,7 +45,7 @@ func TestParse(t *testing.T) {
 	for _, bad := range []string{
 		"", "Not An Image", "Host", hex64, "a:b:c", "oci:", "oci::1", "oci:i:", "oci:i:a b", "oci:~/i", "oci:a:b@sha256:" + hex64, "oci:i@sha256:12",
 		"oci:i\n", "oci:i\x00", `oci:i\j`, "docker-archive:", "docker-archive:f:", "docker-archive:f:A", "docker-archive:f:w@sha256:" + hex64,
-		"docker-archive:~/f", strings.Repeat("a", 5000),
+		"docker-archive:~/f", "oci:#" + "sha256:" + hex64, "w:1#sha256:" + hex64, strings.Repeat("a", 5000),
 	} {
 		r, err := Parse(bad)
 		e, ok := err.(*Error)
@@ -53,7 +58,7 @@ func TestParse(t *testing.T) {
 func TestIn(t *testing.T) {
 	for in, want := range map[string]string{
 		"oci:images/w:1": "oci:/p/images/w:1", "oci:../i": "oci:/i", "oci:/srv/i": "oci:/srv/i",
-		"docker-archive:./w.tar": "docker-archive:/p/w.tar", "debian:12": "docker.io/library/debian:12", "host": "host",
+		"docker-archive:./w.tar": "docker-archive:/p/w.tar", "oci:i:1#sha256:" + hex64: "oci:/p/i:1#sha256:" + hex64, "debian:12": "docker.io/library/debian:12", "host": "host",
 	} {
 		r, err := Parse(in)
 		if err != nil || r.In("/p").String() != want {
@@ -66,7 +71,7 @@ func TestIn(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"host", "debian:12", "oci:i:1", "oci:i@sha256:" + hex64, "docker-archive:f:w:1"} {
+	for _, s := range []string{"host", "debian:12", "oci:i:1", "oci:i@sha256:" + hex64, "docker-archive:f:w:1", "oci:i:1#sha256:" + hex64} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
