@@ -231,7 +231,7 @@ func (c *Compiled) WorkshopFiles() []string {
 	}
 	for i := range c.workshop.Workers {
 		w := &c.workshop.Workers[i]
-		if w.File == "" {
+		if w.File == "" || w.From != "" {
 			continue
 		}
 		if w.File != c.workshop.File { // else it is defined there

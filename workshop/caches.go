@@ -219,7 +219,7 @@ func knownToWorkshop(named *[]Cache, base []Cache) *[]Cache {
 }
 
 // unusedCaches warns of caches that no worker names, as unusedSecrets does.
-func unusedCaches(w *Workshop, entries []workerEntry, p *problems) {
+func unusedCaches(w *Workshop, entries []member, p *problems) {
 	named := map[string]bool{}
 	for _, e := range entries {
 		if e.Container != nil && e.Container.refusedBelow("caches") {

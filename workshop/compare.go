@@ -122,7 +122,7 @@ func keptExcess(inner, outer []Cache) (out []excess) {
 	for _, a := range inner {
 		for _, b := range outer {
 			if a.Name == b.Name && a.PruneAbove.V > b.PruneAbove.V {
-				out = append(out, excess{key: "caches", at: a.At.Range, grant: b.At.Range,
+				out = append(out, excess{key: "caches", at: a.At.Range, grant: b.At.Range, summary: fmt.Sprintf("the cache %s keeps more than the workshop's", a.Name),
 					have: a.Name + " up to " + a.PruneAbove.V.String(), granted: b.Name + " up to " + b.PruneAbove.V.String()})
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,10 @@ type decoder struct {
 	settling bool
 	// worker is set below a worker's `container:`.
 	worker bool
+	// as is what the file is in the workshop; unsourced: its mounts may leave out where
+	// they come from, since who imports the file says that.
+	as        sharer
+	unsourced bool
 	// secrets are the workshop's, once its container is read.
 	secrets []Secret
 }
@@ -207,7 +212,7 @@ func (d *decoder) mapping(n *node, v reflect.Value) bool {
 		d.leave()
 	}
 	for _, f := range form.fields {
-		if f.required && !hasKey(n, f.keyName) && !meant[f.keyName] {
+		if f.required && !hasKey(n, f.keyName) && !meant[f.keyName] && !slices.ContainsFunc(f.unless, func(key string) bool { return hasKey(n, key) }) && !d.needless(f) {
 			d.fail(startOf(n.rng), "missing-key", fmt.Sprintf("the key %q is missing%s", f.keyName, form.in()), f.example)
 		}
 	}
@@ -218,6 +223,12 @@ func (d *decoder) mapping(n *node, v reflect.Value) bool {
 		return c.complete(d, n)
 	}
 	return true
+}
+
+// needless reports whether a required key may be missing: an imported file has no
+// container.
+func (d *decoder) needless(f *field) bool {
+	return d.as == importedFile && slices.Contains(f.unless, "needs")
 }
 
 // keys returns the pairs of a mapping without those that are given twice, and

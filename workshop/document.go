@@ -19,14 +19,19 @@ func (*document) title() string { return "the file" }
 // workshopForm is `workshop:` as it is written.
 type workshopForm struct {
 	Source      diag.Source
-	Name        *Value[string]     `key:"name" required:"true" validate:"name" literal:"The name is part of file and container names." example:"write name: my-workshop" doc:"Name of the workshop: lower-case letters, digits, _ and -, at most 63."`
-	Version     *Value[string]     `key:"version" validate:"semver" number:"true" literal:"The version describes what is in the repository." example:"write version: 1.2.0" doc:"Semantic version of the workshop itself."`
-	Description *Value[string]     `key:"description" example:"write description: Reviews a change" doc:"What the workshop is for."`
-	Isolation   *Value[Isolation]  `key:"isolation" validate:"oneof=docker namespace auto" literal:"The isolation must be visible in the file." example:"write isolation: namespace" default:"auto" doc:"The kind of engine: Docker, namespaces without a daemon, or the one that fits this machine (auto)."`
-	Container   *partialContainer  `key:"container" required:"true" example:"write container: {image: NAME:TAG}" doc:"What every worker gets; a worker may narrow it."`
-	Workers     *[]workerEntry     `key:"workers" required:"true" example:"write workers: [reviewer]" doc:"The workers: the name of one that has a file, or a mapping."`
-	Approvals   *approvalsForm     `key:"approvals" example:"write approvals: {default: ask}" doc:"Which tool calls a person must approve."`
-	MCP         map[string]mcpForm `key:"mcp" names:"servername" example:"write mcp: {github: {command: github-mcp-server}}" doc:"MCP servers by name; each runs in the workers that list its tools."`
+	Name        *Value[string]              `key:"name" required:"true" validate:"name" literal:"The name is part of file and container names." example:"write name: my-workshop" doc:"Name of the workshop: lower-case letters, digits, _ and -, at most 63."`
+	Version     *Value[string]              `key:"version" validate:"semver" number:"true" literal:"The version describes what is in the repository." example:"write version: 1.2.0" doc:"Semantic version of the workshop itself."`
+	Description *Value[string]              `key:"description" example:"write description: Reviews a change" doc:"What the workshop is for."`
+	Extends     *extendsForm                `key:"extends" example:"write extends: {from: \"git+https://git.example.org/acme/workshops//go-review\", version: ^1.4}" doc:"A workshop of another repository, a base, which this one narrows."`
+	Imports     *[]importForm               `key:"imports" example:"write imports: [{as: sast, from: \"git+https://git.example.org/acme/sast-workers\", version: ^2}]" doc:"Workers of other repositories."`
+	Grant       map[string]grantedContainer `key:"grant" names:"name" example:"write grant: {sast: {network: {mode: restricted, allow: [api.sast.example]}}}" doc:"What the workers of each import get, in the words of a worker's container. What isn't written here they don't get: no network, mounts, secrets, caches and variables."`
+	Open        *openForm                   `key:"open" example:"write open: {workers: true}" doc:"What a project may add that extends this file."`
+	Needs       *grantedContainer           `key:"needs" example:"write needs: {network: {mode: restricted, allow: [api.sast.example]}}" doc:"What the workers of this file must be granted by who imports it; a file with needs has no container. A mount without source is the one that the grant has at its target."`
+	Isolation   *Value[Isolation]           `key:"isolation" validate:"oneof=docker namespace auto" literal:"The isolation must be visible in the file." example:"write isolation: namespace" default:"auto" doc:"The kind of engine: Docker, namespaces without a daemon, or the one that fits this machine (auto)."`
+	Container   *partialContainer           `key:"container" required:"true" unless:"extends needs" example:"write container: {image: NAME:TAG}" doc:"What every worker gets; a worker may narrow it."`
+	Workers     *[]workerEntry              `key:"workers" required:"true" unless:"extends imports" example:"write workers: [reviewer]" doc:"The workers: the name of one that has a file, or a mapping."`
+	Approvals   *approvalsForm              `key:"approvals" example:"write approvals: {default: ask}" doc:"Which tool calls a person must approve."`
+	MCP         map[string]mcpForm          `key:"mcp" names:"servername" example:"write mcp: {github: {command: github-mcp-server}}" doc:"MCP servers by name; each runs in the workers that list its tools."`
 }
 
 func (*workshopForm) title() string { return "workshop" }
@@ -95,6 +100,9 @@ func (w *workerEntry) decode(d *decoder, n *node, f *field) bool {
 		return false
 	}
 	w.Name, w.Container = *form.Name, form.Container
+	if doubleDash(d, w.Name) {
+		return false
+	}
 	if ReservedName(w.Name.V) {
 		d.fail(w.Name.Source.Range, "reserved-name", fmt.Sprintf("the name %q is reserved", w.Name.V),
 			"choose another name: guard, room and room-… are services of every project")

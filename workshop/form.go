@@ -13,6 +13,7 @@ import (
 //	validate:"min=1"    rules of go-playground/validator and of rules.go
 //	literal:"reason"    no variables here, and why
 //	required:"true"     the key must be there
+//	unless:"extends"    or one of these
 //	example:"memory: 2G"   a line to paste, for hints
 //	default:"256M"      what an absent key means
 //	doc:"…"             what the key means, for editors and docs/reference.md
@@ -35,6 +36,7 @@ type field struct {
 	absent   string // value of an absent key
 	names    string
 	required bool
+	unless   []string
 	number   bool
 	typ      reflect.Type
 	parent   string // "mounts" for an item of mounts
@@ -106,7 +108,7 @@ func formOf(t reflect.Type) *form {
 			index: i, keyName: key, typ: sf.Type,
 			validate: sf.Tag.Get("validate"), literal: sf.Tag.Get("literal"),
 			example: sf.Tag.Get("example"), doc: sf.Tag.Get("doc"), absent: sf.Tag.Get("default"), names: sf.Tag.Get("names"),
-			required: sf.Tag.Get("required") == "true", number: sf.Tag.Get("number") == "true",
+			required: sf.Tag.Get("required") == "true", unless: strings.Fields(sf.Tag.Get("unless")), number: sf.Tag.Get("number") == "true",
 		}
 		out.fields = append(out.fields, f)
 		out.byKey[key] = f

@@ -39,6 +39,9 @@ type Options struct {
 	// or on what exists on the machine, is not a problem. Every such [Value] has a
 	// Template.
 	Symbols bool
+	// OpenSource returns the files of a source that a file extends or imports; nil: a
+	// workshop of several repositories can't be loaded. A [SourceError] says what to do.
+	OpenSource func(context.Context, SourceRef) (SourceFiles, error)
 	// FollowFile takes the file where symbolic links lead out of its
 	// directory: the caller named it. Its text is not quoted then.
 	FollowFile bool
@@ -72,16 +75,16 @@ func Load(ctx context.Context, fsys fs.FS, file string, o Options) (*Workshop, d
 // Mounts returns the mounts of a workshop.yaml's workers that can be read, whatever
 // else is wrong with it, so that what they need of the machine is said at once.
 func Mounts(fsys fs.FS, file string, o Options) []Mount {
-	_, form, entries := readFile(fsys, file, o, &problems{})
-	if form == nil || form.Container == nil {
+	f := readFile(fsys, file, o, &problems{})
+	if f == nil || f.form.Container == nil {
 		return nil
 	}
 	var base, out []Mount
-	if m := form.Container.Mounts; m != nil {
+	if m := f.form.Container.Mounts; m != nil {
 		base = *m
 	}
-	inherited := len(entries) == 0
-	for _, e := range entries {
+	inherited := len(f.entries) == 0
+	for _, e := range f.entries {
 		if e.Container != nil && e.Container.Mounts != nil {
 			out = append(out, *e.Container.Mounts...)
 		} else {
@@ -96,19 +99,35 @@ func Mounts(fsys fs.FS, file string, o Options) []Mount {
 
 func loadFile(ctx context.Context, fsys fs.FS, file string, o Options) (*Workshop, diag.List) {
 	p := &problems{}
-	d, form, entries := readFile(fsys, file, o, p)
-	if form == nil {
+	f := readFile(fsys, file, o, p)
+	if f == nil {
 		return nil, p.done(file)
 	}
-	w := d.workshop(form)
-	d.imageOfIsolation(w.Isolation, form.Container)
-	for _, e := range entries {
-		d.imageOfIsolation(w.Isolation, e.Container)
+	s := &sharing{ctx: ctx, o: o, project: f.decoder, opened: map[string]*openedSource{}}
+	s.follow(f, []string{file})
+	if s.missing {
+		return nil, p.done(file) // what would be said of the rest may be wrong
 	}
-	if w.Container.Network.Mode.V == firewall.None && form.Container != nil && form.Container.refusedBelow("network") {
+	work := &effort{ctx: ctx, left: maxEffort, symbolic: o.Symbols}
+	before := p.errors
+	w := f.resolve(work)
+	if f.base != nil && p.errors > before {
+		return nil, p.done(file) // its workers would only repeat it
+	}
+	if w.Sources = s.used(); p.errors == 0 {
+		f.knownGrants()
+	}
+	f.imageOfIsolation(w.Isolation, f.form.Container)
+	for _, e := range f.entries {
+		f.imageOfIsolation(w.Isolation, e.Container)
+	}
+	if w.Container.Network.Mode.V == firewall.None && f.form.Container != nil && f.form.Container.refusedBelow("network") {
 		w.Container.Ports = nil // whether they can be served isn't known
 	}
-	workers := resolveWorkers(ctx, fsys, w, withoutFollowUps(entries, form.Container, w), o)
+	if f.form.Needs == nil || f.form.Container != nil {
+		f.entries = withoutFollowUps(f.entries, f.form.Container, w)
+	}
+	workers := resolveWorkers(ctx, w, f, work, o)
 	p.add(workers...)
 	if p.errors > 0 {
 		return nil, p.done(file)
@@ -116,27 +135,31 @@ func loadFile(ctx context.Context, fsys fs.FS, file string, o Options) (*Worksho
 	return w, p.done(file)
 }
 
-// readFile reads and decodes the file; the form is nil when nothing of it can be.
-func readFile(fsys fs.FS, file string, o Options, p *problems) (*decoder, *workshopForm, []workerEntry) {
+// readFile reads and decodes the project's own file; nil when nothing of it can be.
+func readFile(fsys fs.FS, file string, o Options, p *problems) *shared {
 	// A repository must not show what is elsewhere on the machine (B45).
 	if to, out := (&locator{fsys: fsys, dir: path.Dir(file)}).follow(file); out && !o.FollowFile {
 		p.add(diag.Diagnostic{Severity: diag.Error, Code: "file-outside", Range: diag.Range{Filename: file},
 			Summary: "the file is outside of the project: symbolic links lead to " + clip(to),
 			Hint:    "copy it here; if that is the file that you mean, name it: `workshop validate -f " + shellquote.Path(file) + "`"})
-		return nil, nil, nil
+		return nil
 	}
 	data, err := boundedfile.ReadFS(fsys, file, MaxFileSize)
 	if err != nil {
 		p.add(unreadableWorkshop(file, err))
-		return nil, nil, nil
+		return nil
 	}
 	d := newDecoder(fsys, newSource(file, data), o, p)
 	root := parse(d.src, p)
 	if root == nil {
-		return nil, nil, nil
+		return nil
 	}
 	form, entries := d.document(root)
-	return d, form, entries
+	if form == nil {
+		return nil
+	}
+	return &shared{decoder: d, root: root, form: form, entries: entries,
+		workers: &locator{fsys: fsys, dir: d.dir, file: file, root: o.Root, problems: p}}
 }
 
 // newDecoder makes the decoder of a file's text, with the variables that it may use.
@@ -160,6 +183,7 @@ func (d *decoder) document(root *node) (*workshopForm, []workerEntry) {
 		d.fail(startOf(root.rng), "wrong-type", "the file must be a mapping with the key workshop, found "+root.describe(), hintExample)
 		return nil, nil
 	}
+	d.unsourced = d.as == importedFile || d.find(root, "needs") != nil
 	var doc document
 	d.mapping(root, reflect.ValueOf(&doc).Elem())
 	if doc.Workshop == nil {
@@ -178,7 +202,10 @@ func (d *decoder) document(root *node) (*workshopForm, []workerEntry) {
 			d.fail(at, "missing-key", "the list of workers is empty", "write workers: [NAME], and what it does in workers/NAME.md")
 		}
 	}
-	if c := form.Container; c != nil && !c.has("image") && !c.has("build") {
+	if form.Needs != nil && d.as == ownFile {
+		d.importedKeys(root)
+	}
+	if c := form.Container; c != nil && form.Extends == nil && form.Open == nil && form.Needs == nil && !c.has("image") && !c.has("build") {
 		d.fail(startOf(c.Source.Range), "missing-key", "the container has no image", "write image: NAME:TAG, build: {context: ./docker/worker}, or image: host")
 	}
 	d.checkTokens(form, entries)
@@ -214,7 +241,7 @@ func (d *decoder) isEmptyList(root *node, key string) bool {
 
 // workshop fills the defaults in.
 func (d *decoder) workshop(form *workshopForm) *Workshop {
-	w := &Workshop{File: d.src.name, Symbolic: d.symbols != nil, Variables: d.vars.sorted(), Container: defaultContainer()}
+	w := &Workshop{File: d.src.name, Symbolic: d.symbols != nil, Variables: d.vars.sorted(), Container: defaultContainer(), Needs: form.Needs != nil, Open: form.Open.lines()}
 	set(&w.Name, form.Name)
 	set(&w.Version, form.Version)
 	set(&w.Description, form.Description)
@@ -234,18 +261,20 @@ func (d *decoder) workshop(form *workshopForm) *Workshop {
 		}
 	}
 	c := form.Container
-	if c == nil {
-		return w
+	if c == nil && form.Needs != nil {
+		c = alone(&form.Needs.partialContainer)
 	}
-	w.Container = withDefaults(c)
-	d.secrets = w.Container.Secrets
+	if c != nil {
+		w.Container = withDefaults(c)
+		d.secrets = w.Container.Secrets
+		d.checkContainer(c, w, form.Extends != nil)
+	}
 	w.MCP = d.mcpServers(form.MCP)
-	d.checkContainer(c, w)
 	return w
 }
 
 // checkContainer checks the workshop's container once its defaults are known.
-func (d *decoder) checkContainer(c *partialContainer, w *Workshop) {
+func (d *decoder) checkContainer(c *partialContainer, w *Workshop, extends bool) {
 	n := c.Network
 	if n == nil {
 		return
@@ -256,7 +285,7 @@ func (d *decoder) checkContainer(c *partialContainer, w *Workshop) {
 		at = mode.Source.Range
 	}
 	switch {
-	case n.Mode == nil && !c.Refused["network.mode"] && !c.Refused["network"] && n.Allow != nil:
+	case !extends && n.Mode == nil && !c.Refused["network.mode"] && !c.Refused["network"] && n.Allow != nil:
 		d.fail(c.Keys["network.allow"], "allow-without-mode", "allow has no effect: the network's mode is none unless it is written", "add mode: restricted")
 	case mode.V == firewall.Open:
 		d.add(diag.Diagnostic{

@@ -19,6 +19,7 @@ type locator struct {
 	dir      string  // folder of workshop.yaml
 	file     string  // workshop.yaml
 	root     string  // of the fs.FS
+	origin   string  // address of the source, before the names of its files; "" for the project
 	mounts   []Mount // the workshop's
 	problems *problems
 	existing []string // names of worker files that are there, once asked for

@@ -19,7 +19,7 @@ import (
 type mountForm struct {
 	Source         diag.Source
 	Name           *Value[string]   `key:"name" validate:"name" literal:"Names don't depend on the machine." example:"write name: input" doc:"Name of the mount in messages."`
-	From           *Value[string]   `key:"source" required:"true" validate:"text,oneline" example:"write source: ./data" doc:"Directory or file of the host, relative to this file."`
+	From           *Value[string]   `key:"source" validate:"text,oneline" example:"write source: ./data" doc:"Directory or file of the host, relative to this file."`
 	Target         *Value[string]   `key:"target" required:"true" validate:"oneline" example:"write target: /data" doc:"Absolute path in the container."`
 	Mode           *Value[string]   `key:"mode" validate:"oneof=ro rw" example:"write mode: rw" default:"ro" doc:"Read-only, or writable."`
 	Exclude        *[]Value[string] `key:"exclude" literal:"What stays out must be visible in the file." example:"write exclude: [\".env\", \"**/*.pem\"]" doc:"Globs relative to the source; the mount becomes a read-only copy without what they match."`
@@ -70,7 +70,13 @@ func (m *Mount) decode(d *decoder, n *node, f *field) bool {
 	if form.Name != nil {
 		m.Name = form.Name.V
 	}
-	m.Source, m.Target = *form.From, *form.Target
+	switch m.Target = *form.Target; {
+	case form.From != nil:
+		m.Source = *form.From
+	case !d.unsourced:
+		d.fail(startOf(n.rng), "missing-key", `the key "source" is missing in a mount`, "write source: ./data")
+		return false
+	}
 	if form.Mode != nil {
 		m.ReadWrite, m.ModeTemplate = form.Mode.V == "rw", form.Mode.Source.Template
 	}
@@ -251,7 +257,9 @@ func (d *decoder) mount(m *Mount) bool {
 		m.Target.V = clean
 	}
 	d.checkTarget(m)
-	d.checkSource(&m.Source, mountUseOf(m))
+	if m.Source.V != "" || !d.unsourced {
+		d.checkSource(&m.Source, mountUseOf(m))
+	}
 	return d.errors == before
 }
 

@@ -111,6 +111,26 @@ func (c *partialContainer) decode(d *decoder, n *node, f *field) bool {
 	return d.errors == before
 }
 
+// grantedContainer is a container in the words of a worker: what an import is granted, or
+// needs.
+type grantedContainer struct{ partialContainer }
+
+func (c *grantedContainer) decode(d *decoder, n *node, f *field) bool {
+	outer := d.worker
+	d.worker = true
+	defer func() { d.worker = outer }()
+	if n.kind == mapNode && len(n.pairs) == 0 {
+		c.Source = diag.Source{Range: n.rng}
+		return true
+	}
+	good := c.partialContainer.decode(d, n, f)
+	if at, has := c.Keys["ports"]; has {
+		d.fail(at, "grant-ports", "imported workers publish no ports", "remove it, or write the worker here")
+		return false
+	}
+	return good
+}
+
 // together checks the rules about several keys of one container.
 func (c *partialContainer) together(d *decoder) {
 	image, hasImage := c.Keys["image"]

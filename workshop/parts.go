@@ -110,7 +110,7 @@ func (s *Secret) decode(d *decoder, n *node, f *field) bool {
 		d.fail(n.rng, "bad-secret", fmt.Sprintf("the secret %q needs exactly one of env and file", s.Name), "write {name: "+s.Name+", env: VARIABLE} or {name: "+s.Name+", file: ./FILE}")
 		return false
 	}
-	if form.File == nil {
+	if form.File == nil || d.as != ownFile { // the project says where it is
 		return true
 	}
 	before := d.errors

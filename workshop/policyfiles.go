@@ -68,7 +68,7 @@ func grantingPaths(w *Workshop, l *locator, root string, work *effort) (out []gr
 		add(name, path.Join("/", root, name))
 	}
 	for i := range w.Workers {
-		if file := w.Workers[i].File; file != "" {
+		if file := w.Workers[i].File; file != "" && w.Workers[i].From == "" {
 			names = append(names, file)
 		}
 	}
@@ -102,6 +102,9 @@ func (m *Mount) Exposes(mounts []Mount, target string) bool {
 func (w *Workshop) GrantingFiles() []string {
 	out := []string{w.File}
 	for i := range w.Workers {
+		if w.Workers[i].From != "" {
+			continue
+		}
 		file := w.Workers[i].File
 		if dir := path.Dir(file); dir != path.Dir(w.File) {
 			file = dir

@@ -21,6 +21,11 @@ type section struct {
 // what no key can: short forms and rules between keys.
 var sections = []section{
 	{"workshop", "", reflect.TypeFor[workshopForm]()},
+	{"workshop.extends", "The base's workers, MCP servers and approvals are the project's, too. " + basesIntro, reflect.TypeFor[extendsForm]()},
+	{"workshop.imports[]", "", reflect.TypeFor[importForm]()},
+	{"workshop.open", "", reflect.TypeFor[openForm]()},
+	{"workshop.open.network", "", reflect.TypeFor[openNetworkForm]()},
+	{"workshop.open.mounts[]", "`DIRECTORY` or `DIRECTORY:rw` alone, or a mapping:", reflect.TypeFor[openMountForm]()},
 	{"workshop.workers[]", "A name alone, or a mapping. What a worker does is said by its file, or here: then with `tools`.", reflect.TypeFor[workerForm]()},
 	{"container", "`workshop.container` is what every worker gets. The `container` of a worker has the same keys and may only narrow it; `runtime`, `network.dns` and `network.proxy` are the workshop's alone.", reflect.TypeFor[partialContainer]()},
 	{"container.build", "A directory alone, or a mapping:", reflect.TypeFor[buildForm]()},
@@ -35,6 +40,8 @@ var sections = []section{
 	{"workshop.approvals.rules[]", "", reflect.TypeFor[approvalForm]()},
 	{"workshop.mcp.NAME", "", reflect.TypeFor[mcpForm]()},
 }
+
+const basesIntro = "What a project may do with each key of its base says [a table](#what-a-project-may-do-with-its-base)."
 
 // KeyTables returns the keys of workshop.yaml as Markdown: type, default, meaning
 // and an example of each, from the types that the loader decodes into.
@@ -54,6 +61,7 @@ func KeyTables() string {
 			b.WriteString(knownCachesTable())
 		}
 	}
+	b.WriteString(sharedKeysTable())
 	return b.String()
 }
 
@@ -138,6 +146,12 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[echAllow]():         "`allow`",
 	reflect.TypeFor[uploadBudget]():     "size and time",
 	reflect.TypeFor[portList]():         "port, range or list",
+	reflect.TypeFor[grantedContainer](): "mapping, as a worker's `container`",
+	reflect.TypeFor[openMount]():        "directory or mapping",
+	reflect.TypeFor[extendsForm]():      "mapping",
+	reflect.TypeFor[importForm]():       "mapping",
+	reflect.TypeFor[openForm]():         "mapping",
+	reflect.TypeFor[openNetworkForm]():  "mapping",
 	reflect.TypeFor[Build]():            "text or mapping",
 	reflect.TypeFor[partialNetwork]():   "mode or mapping",
 	reflect.TypeFor[Upstream]():         "text",

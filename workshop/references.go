@@ -3,8 +3,9 @@ package workshop
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
@@ -15,31 +16,34 @@ import (
 // each worker its effective container, checked against the workshop's and
 // against those of its callers. It appends to w.Workers in the order of the
 // file; all problems are reported at once.
-func resolveWorkers(ctx context.Context, fsys fs.FS, w *Workshop, entries []workerEntry, o Options) diag.List {
+func resolveWorkers(ctx context.Context, w *Workshop, own *shared, work *effort, o Options) diag.List {
 	p := &problems{}
-	l := &locator{fsys: fsys, dir: path.Dir(w.File), file: w.File, root: o.Root, mounts: w.Container.Mounts, problems: p}
+	l := own.workers
+	l.mounts = w.Container.Mounts
+	own.report(p)
 	first := map[string]diag.Range{}
-	work := &effort{ctx: ctx, left: maxEffort, symbolic: o.Symbols}
 	granted := 0
-	for _, e := range entries {
+	members := own.members(w.Container, "", work)
+	for _, m := range members {
 		if ctx.Err() != nil {
 			return nil // Load says so
 		}
-		name := e.Name.V
-		if !worker.ValidName(name) { // refused by the decoder
+		name := m.Name.V
+		if !worker.ValidName(name) { // refused by the decoder, or too long
+			m.file.tooLong(m, p)
 			continue
 		}
 		if before, twice := first[name]; twice {
-			p.add(diag.Diagnostic{Severity: diag.Error, Code: "duplicate-worker", Range: e.Name.Source.Range,
+			p.add(diag.Diagnostic{Severity: diag.Error, Code: "duplicate-worker", Range: m.Name.Source.Range,
 				Summary: fmt.Sprintf("the worker %s is listed twice", name),
 				Hint:    fmt.Sprintf("remove one, or give it another name and the same file: `- {name: %s-2, file: %s}`", name, workerFileHint(name)),
 				Related: []diag.Related{{Message: "first here", Range: before}}})
 			continue
 		}
-		first[name] = e.Name.Source.Range
-		wk := Worker{Name: name, Source: e.Source}
-		wk.File, wk.Definition = l.read(e)
-		wk.Container = narrow(w.Container, e, work, p)
+		first[name] = m.Name.Source.Range
+		wk := Worker{Name: name, Source: m.Source, From: m.file.id}
+		wk.File, wk.Definition = m.read()
+		wk.Container = narrow(m.within, m.workerEntry, work, p)
 		w.Workers = append(w.Workers, wk)
 		c := &wk.Container
 		granted += len(c.Mounts) + len(c.Env) + len(c.Secrets) + len(c.Caches) + len(c.Ports) + len(c.Network.Allow) + len(c.Network.Deny)
@@ -52,16 +56,44 @@ func resolveWorkers(ctx context.Context, fsys fs.FS, w *Workshop, entries []work
 	mcpTools(w, p)
 	approvalNames(w, p)
 	delegations(w, work, p)
-	if p.errors == 0 && !o.Symbols { // it is about the machine's paths
+	if p.errors == 0 && !o.Symbols && !w.Needs { // it is about the machine's paths
 		sharedMounts(w, o.Root, work, p)
 		writablePolicy(w, l, o.Root, work, p)
 	}
 	work.done(w.File, p)
-	assignPorts(w, entries, p)
-	unusedSecrets(w, entries, p)
-	unusedCaches(w, entries, p)
+	assignPorts(w, members, p)
+	unusedSecrets(w, members, p)
+	unusedCaches(w, members, p)
 	checkRooms(w, p)
 	return p.done(w.File)
+}
+
+// tooLong reports a name that two dashes and an import's make too long.
+func (f *shared) tooLong(m member, p *problems) {
+	if m.prefix != "" && worker.ValidName(strings.TrimPrefix(m.Name.V, m.prefix)) {
+		p.add(diag.Diagnostic{Severity: diag.Error, Code: "bad-name", Range: m.Name.Source.Range,
+			Summary: fmt.Sprintf("the name %s is longer than 63 characters", clip(m.Name.V)), Hint: "import it under a shorter name"})
+	}
+}
+
+// read returns what the worker does, with the names that it has in the workshop.
+func (m member) read() (string, worker.Definition) {
+	l := m.file.workers
+	e := m.workerEntry
+	e.Name.V = strings.TrimPrefix(e.Name.V, m.prefix)
+	file, def := l.read(e)
+	if m.prefix != "" {
+		def.DelegatesTo, def.Toolsets = slices.Clone(def.DelegatesTo), slices.Clone(def.Toolsets)
+		for i := range def.DelegatesTo {
+			def.DelegatesTo[i].Name = m.prefix + def.DelegatesTo[i].Name
+		}
+		for i, ref := range def.Toolsets {
+			if slices.ContainsFunc(m.file.entries, func(e workerEntry) bool { return e.Name.V == ref.Name }) {
+				def.Toolsets[i].Name = m.prefix + ref.Name
+			}
+		}
+	}
+	return l.origin + file, def
 }
 
 func workerFileHint(name string) string { return worker.Candidates(name)[0].Path }
@@ -90,7 +122,7 @@ func (l *locator) read(e workerEntry) (string, worker.Definition) {
 		}
 		return c.Path, worker.Definition{Name: e.Name.V}
 	}
-	def, diags := l.schemas.Parse(c.Path, data, c.Dialect)
+	def, diags := l.schemas.Parse(l.origin+c.Path, data, c.Dialect)
 	l.problems.add(diags...)
 	if diags.HasErrors() {
 		return c.Path, def

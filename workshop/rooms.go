@@ -93,7 +93,7 @@ func ruleSet(rules []firewall.Rule) string {
 
 // unusedSecrets warns of secrets that no worker names: each worker gets only
 // those that its entry names.
-func unusedSecrets(w *Workshop, entries []workerEntry, p *problems) {
+func unusedSecrets(w *Workshop, entries []member, p *problems) {
 	named := map[string]bool{}
 	for _, e := range entries {
 		if e.Container == nil || e.Container.Secrets == nil {

@@ -24,6 +24,8 @@ const (
 	userPattern       = `^[0-9]+(:[0-9]+)?$`
 	targetPattern     = `^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`
 	serverPattern     = `^[A-Za-z0-9]([A-Za-z0-9_-]{0,30}[A-Za-z0-9-])?$`
+	sourcePattern     = `^(git\+(https|ssh)|oci)://[!-~]+$`
+	keyPattern        = `^SHA256:[A-Za-z0-9+/]{43}$`
 	runtimePattern    = `^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`
 )
 
@@ -36,6 +38,8 @@ var (
 	targetRE  = lazily(targetPattern)
 	runtimeRE = lazily(runtimePattern)
 	serverRE  = lazily(serverPattern)
+	sourceRE  = lazily(sourcePattern)
+	keyRE     = lazily(keyPattern)
 )
 
 // lazily compiles a pattern when it is first needed: every command links this
@@ -61,6 +65,8 @@ var rules = sync.OnceValue(func() *validator.Validate {
 	text("uidgid", func(s string) bool { return userProblem(s) == "" })
 	text("stage", func(s string) bool { return targetRE().MatchString(s) })
 	text("servername", func(s string) bool { return serverRE().MatchString(s) })
+	text("source", func(s string) bool { return sourceRE().MatchString(s) })
+	text("fingerprint", func(s string) bool { return keyRE().MatchString(s) })
 	text("runtime", func(s string) bool { return runtimeRE().MatchString(s) })
 	text("imageref", func(s string) bool {
 		_, err := reference.Parse(s)
@@ -130,6 +136,10 @@ func (d *decoder) checkRule(at diag.Range, value any, tag, name string) bool {
 		return false
 	case "name":
 		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a valid name", name, shown), nameHint(shown))
+	case "source":
+		d.fail(at, "bad-source", fmt.Sprintf("%s %q is not the address of a source", name, shown), `write "git+https://HOST/PATH//DIRECTORY"`)
+	case "fingerprint":
+		d.fail(at, "bad-source", fmt.Sprintf("%s %q is not the fingerprint of a key", name, shown), "write SHA256:… as `ssh-keygen -lf KEY.pub` prints it")
 	case "envname":
 		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a variable's name", name, shown), "use letters, digits and _ only, with no digit first")
 	case "secretname":

@@ -48,7 +48,7 @@ type described interface{ schema(g *schemaMaker) object }
 
 // define puts a schema into $defs once and returns a reference to it.
 func (g *schemaMaker) define(name string, content func() object) object {
-	if g.worker && (name == "container" || name == "secret" || name == "cache" || name == "network") {
+	if g.worker && (name == "container" || name == "secret" || name == "cache" || name == "network" || name == "mount") {
 		name = "worker-" + name // the ones that differ
 	}
 	if _, done := g.defs[name]; !done {
@@ -128,19 +128,21 @@ func (g *schemaMaker) of(t reflect.Type, f *field) object {
 
 // rulePatterns are the rules of rules.go as far as a pattern can say them.
 var rulePatterns = map[string]string{
-	"name":       namePattern,
-	"envname":    envNamePattern,
-	"secretname": secretNamePattern,
-	"cachename":  cacheNamePattern,
-	"servername": serverPattern,
-	"uidgid":     `^[1-9][0-9]{0,9}(:[1-9][0-9]{0,9})?$`,
-	"stage":      targetPattern,
-	"runtime":    runtimePattern,
-	"imageref":   `^((oci|docker-archive):[^~:\\\n][^:\\\n]*(:[^\s]+)?|[a-z0-9][^\sA-Z~]*(:[A-Za-z0-9_.-]+)?(@[^\s]+)?)$`,
-	"abspath":    `^/([^/]+(/[^/]+)*)?$`,
-	"oneline":    `^[^\n\r]*$`,
-	"text":       `\S`,
-	"semver":     `^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`,
+	"name":        namePattern,
+	"envname":     envNamePattern,
+	"secretname":  secretNamePattern,
+	"cachename":   cacheNamePattern,
+	"servername":  serverPattern,
+	"source":      sourcePattern,
+	"fingerprint": keyPattern,
+	"uidgid":      `^[1-9][0-9]{0,9}(:[1-9][0-9]{0,9})?$`,
+	"stage":       targetPattern,
+	"runtime":     runtimePattern,
+	"imageref":    `^((oci|docker-archive):[^~:\\\n][^:\\\n]*(:[^\s]+)?|[a-z0-9][^\sA-Z~]*(:[A-Za-z0-9_.-]+)?(@[^\s]+)?)$`,
+	"abspath":     `^/([^/]+(/[^/]+)*)?$`,
+	"oneline":     `^[^\n\r]*$`,
+	"text":        `\S`,
+	"semver":      `^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`,
 }
 
 // variablePattern is text that has a variable: its value is not known.
@@ -231,14 +233,19 @@ func (c *partialContainer) schema(g *schemaMaker) object {
 		for _, key := range []string{"mounts", "ports", "secrets", "caches"} {
 			properties[key].(object)["uniqueItems"] = true
 		}
+		out["not"] = object{"required": []string{"image", "build"}}
 		if g.worker {
 			delete(properties, "runtime") // the workshop's alone
-			out["not"] = object{"required": []string{"image", "build"}}
-		} else {
-			out["oneOf"] = []object{{"required": []string{"image"}}, {"required": []string{"build"}}}
 		}
 		return out
 	})
+}
+
+func (c *grantedContainer) schema(g *schemaMaker) object {
+	outer := g.worker
+	g.worker = true
+	defer func() { g.worker = outer }()
+	return c.partialContainer.schema(g)
 }
 
 func (w *partialNetwork) schema(g *schemaMaker) object {
@@ -325,7 +332,10 @@ func (m *Mount) schema(g *schemaMaker) object {
 	})
 }
 
-func (*mountForm) refine(form, properties object, _ *schemaMaker) {
+func (*mountForm) refine(form, properties object, g *schemaMaker) {
+	if form["required"] = []string{"source", "target"}; g.worker { // of an imported file it may lack the source
+		form["required"] = []string{"target"}
+	}
 	source, target := properties["source"].(object), properties["target"].(object)
 	source["not"] = object{"pattern": hostpath.Pattern() + `$`}
 	target["pattern"] = `^/[^:]*$|` + variablePattern
@@ -377,7 +387,19 @@ func (w *workerEntry) schema(g *schemaMaker) object {
 	return object{"$ref": "#/$defs/worker"}
 }
 
-func (*workshopForm) refine(_, properties object, _ *schemaMaker) {
+func (*workshopForm) refine(form, properties object, _ *schemaMaker) {
+	has := func(keys ...string) object {
+		var out []object
+		for _, key := range keys {
+			out = append(out, object{"required": []string{key}})
+		}
+		return object{"anyOf": out}
+	}
+	form["required"] = []string{"name"}
+	form["allOf"] = []object{
+		has("container", "extends", "needs"), has("workers", "extends", "imports"),
+		{"if": object{"not": has("extends", "open", "needs")}, "then": object{"properties": object{"container": has("image", "build")}}},
+	}
 	workers := properties["workers"].(object)
 	workers["minItems"], workers["maxItems"], workers["uniqueItems"] = 1, maxWorkers, true
 }

@@ -39,6 +39,19 @@ type Workshop struct {
 	Variables []Variable
 	// Symbolic: it was loaded with Options.Symbols.
 	Symbolic bool
+	// Sources are what it is made of besides the project's files, in order of their IDs.
+	Sources []UsedSource
+	// Open is what a project that extends this workshop may add.
+	Open []Opened
+	// Needs: it is a file to be imported, without a container and an image of its own;
+	// Container is what it needs.
+	Needs bool
+}
+
+// Opened is something that a project which extends a workshop may have beyond it.
+type Opened struct {
+	Text string // "net api.github.com tcp/80,443", "workers"
+	At   diag.Range
 }
 
 // Variable is one ${NAME} of the file.
@@ -64,8 +77,12 @@ type Worker struct {
 	Name   string
 	Source diag.Source
 	// File is the definition's path relative to the fs.FS given to Load; that of
-	// workshop.yaml for an inline worker.
+	// workshop.yaml for an inline worker. That of a worker of a source begins with the
+	// source's address.
 	File string
+	// From is the ID of the source that the worker comes from; empty for the project's
+	// own.
+	From string
 	// Definition is the portable part: what the worker does.
 	Definition worker.Definition
 	// Container is the effective one: the workshop's, narrowed.

@@ -3,6 +3,7 @@ package workshop
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
@@ -11,12 +12,13 @@ import (
 
 // assignPorts assigns the ports of the workshop to its only worker.
 // With several workers it would be a guess whose they are.
-func assignPorts(w *Workshop, entries []workerEntry, p *problems) {
+func assignPorts(w *Workshop, entries []member, p *problems) {
 	ports := w.Container.Ports
 	if len(ports) == 0 {
 		return
 	}
-	if len(entries) == 1 && len(w.Workers) == 1 {
+	entries = slices.DeleteFunc(slices.Clone(entries), func(m member) bool { return m.file.as == importedFile })
+	if len(entries) == 1 && len(w.Workers) > 0 && w.Workers[0].Name == entries[0].Name.V {
 		own := w.Workers[0].Container.Ports
 		if len(own) > 0 {
 			p.add(diag.Diagnostic{Severity: diag.Error, Code: "ports-twice", Range: ports[0].At.Range,

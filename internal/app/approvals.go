@@ -103,6 +103,9 @@ func followed(p string) string {
 func definedBy(w *workshop.Workshop) []string {
 	out := w.GrantingFiles()
 	for i := range w.Workers {
+		if w.Workers[i].From != "" {
+			continue
+		}
 		if file := w.Workers[i].File; file != "" {
 			out = append(out, file) // which may be a link out of its directory
 		}

@@ -141,6 +141,9 @@ func (env *Env) Compile(ctx context.Context) (*Project, error) {
 
 // compileSource is Compile for a source that was read, without errors.
 func (env *Env) compileSource(s *Source) (*Project, error) {
+	if err := s.runs(); err != nil {
+		return nil, err
+	}
 	c, err := compileWorkshop(s.pinned())
 	if err != nil {
 		return nil, err
@@ -156,6 +159,16 @@ func (env *Env) compileSource(s *Source) (*Project, error) {
 	return whole, env.checkHidden(whole.ProjectRef)
 }
 
+// runs refuses files that others are made of, which have no container of their own.
+func (s *Source) runs() error {
+	c := &s.Workshop.Container
+	if !s.Workshop.Needs && (c.Image.V != "" || c.Build != nil) {
+		return nil
+	}
+	return Fail(CodeInvalid, "%s has no image: it is for other workshops, which import or extend it", s.Base()).
+		Hint("`workshop add SOURCE` in a project takes it over; docs/sharing.md shows how")
+}
+
 // codeOf is the exit code of problems of a file: 3, or 4 where a
 // file asks for what only the caller may decide.
 func codeOf(list diag.List) int {
@@ -163,7 +176,7 @@ func codeOf(list diag.List) int {
 	for _, d := range list {
 		switch {
 		case d.Severity != diag.Error:
-		case d.Code == "process-isolation":
+		case d.Code == "process-isolation", d.Code == "import-needs":
 			code = CodeRefused
 		default:
 			code = max(code, CodeInvalid)

@@ -72,7 +72,7 @@ func sourceCodes(t *testing.T) map[string]string {
 		take := func(e ast.Expr) {
 			if sum, ok := e.(*ast.BinaryExpr); ok { // "duplicate-" and what the list is of
 				if l, ok := sum.X.(*ast.BasicLit); ok && l.Value == `"duplicate-"` {
-					for _, of := range []string{"cache", "mount", "port", "secret"} {
+					for _, of := range []string{"cache", "import", "mount", "port", "secret"} {
 						codes["duplicate-"+of] = files.Position(l.Pos()).String()
 					}
 				}
@@ -247,7 +247,7 @@ func complete(text string) string {
 		text = strings.Replace(text, "workshop:\n", "workshop:\n  name: demo\n", 1)
 	}
 	switch {
-	case !has("  container:"):
+	case !has("  container:") && !has("  needs:"):
 		text += "  container: {image: worker:1}\n"
 	case !has("    image:") && !has("    build:") && !has("\timage:") && has("  container:\n"):
 		text = strings.Replace(text, "  container:\n", "  container:\n    image: worker:1\n", 1)

@@ -46,11 +46,31 @@ func defaultOf(a *workshop.Approvals, name string) (low, high int) {
 
 // ofWorkshop compares what all workers share.
 func (p *pair) ofWorkshop() []Row {
-	rows := p.approvals()
+	rows := append(p.approvals(), p.opened()...)
 	a, b := p.base.Workshop.Isolation, p.head.Workshop.Isolation
 	if a.V != b.V && a.V != "" {
 		rows = append(rows, Row{State: Changed, Surface: "isolation", Before: string(a.V), After: string(b.V), At: fileOr(b.Source, p.head), Was: fileOr(a.Source, p.base)})
 	}
+	return rows
+}
+
+// opened compares what projects that extend the workshop may add: each line by itself.
+func (p *pair) opened() []Row {
+	var rows []Row
+	lines := func(state State, of, other *Side) {
+		for _, o := range of.Workshop.Open {
+			if slices.ContainsFunc(other.Workshop.Open, func(x workshop.Opened) bool { return x.Text == o.Text }) {
+				continue
+			}
+			if state == Widened {
+				rows = append(rows, Row{State: state, Surface: "open", After: o.Text, At: o.At})
+			} else {
+				rows = append(rows, Row{State: state, Surface: "open", Before: o.Text, At: diag.Range{Filename: p.head.Workshop.File}, Was: o.At})
+			}
+		}
+	}
+	lines(Widened, p.head, p.base)
+	lines(Narrowed, p.base, p.head)
 	return rows
 }
 

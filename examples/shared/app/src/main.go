@@ -1,0 +1,4 @@
+// Package main is something to review.
+package main
+
+func main() {}

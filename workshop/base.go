@@ -1,0 +1,229 @@
+package workshop
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/diag"
+)
+
+// resolve is the workshop without its workers: what the file says over its base, if it
+// has one (B47). What it may say is in keyRules.
+func (f *shared) resolve(work *effort) *Workshop {
+	w := f.workshop(f.form)
+	if f.base == nil {
+		return w
+	}
+	b := f.base.resolve(work)
+	f.closed()
+	if f.form.Isolation == nil {
+		w.Isolation = b.Isolation
+	} else if b.Isolation.Source.Range.Filename != "" && b.Isolation.V != w.Isolation.V {
+		f.fixed("isolation", w.Isolation.Source, b.Isolation.Source)
+	}
+	w.Approvals.Rules = slices.Concat(b.Approvals.Rules, w.Approvals.Rules)
+	if w.Approvals.Default.Source.Range.Filename == "" {
+		w.Approvals.Default = b.Approvals.Default
+	}
+	for _, s := range w.MCP {
+		if i := slices.IndexFunc(b.MCP, func(o MCPServer) bool { return o.Name == s.Name }); i >= 0 {
+			f.add(diag.Diagnostic{Severity: diag.Error, Code: "base-closed", Range: s.At.Range, Summary: fmt.Sprintf("the base has an MCP server %s", s.Name),
+				Hint: "choose another name", Related: []diag.Related{{Message: "the base's", Range: b.MCP[i].At.Range}}})
+		}
+	}
+	w.MCP = slices.Concat(b.MCP, w.MCP)
+	slices.SortFunc(w.MCP, func(a, b MCPServer) int { return strings.Compare(a.Name, b.Name) })
+	w.Container = f.over(b.Container, work)
+	return w
+}
+
+// bases are what the file extends, the nearest first.
+func (f *shared) bases() (out []*shared) {
+	for b := f.base; b != nil; b = b.base {
+		out = append(out, b)
+	}
+	return out
+}
+
+// over is the container of the file over that of its base, and checks that it is within
+// that of each base.
+func (f *shared) over(b Container, work *effort) Container {
+	c := f.form.Container
+	if c == nil {
+		c = &partialContainer{}
+	}
+	out := effective(b, c, work)
+	if c.Source.Range.Filename != "" {
+		out.Source = c.Source
+	}
+	out.Secrets = nil // where a secret comes from is never a base's word
+	if c.Secrets != nil {
+		out.Secrets = *c.Secrets
+	}
+	if c.Caches == nil {
+		out.Caches = b.Caches
+	} else {
+		out.Caches = overCaches(*c.Caches, b.Caches)
+	}
+	if c.Ports == nil {
+		out.Ports = b.Ports
+	}
+	out.Network.Deny = b.Network.Deny
+	if n := c.Network; n != nil {
+		if n.Deny != nil {
+			out.Network.Deny = slices.Concat(b.Network.Deny, *n.Deny)
+		}
+		if n.DNS != nil {
+			if out.Network.DNS = *n.DNS; len(b.Network.DNS) > 0 {
+				f.fixed("network.dns", n.Source, b.Network.Source)
+			}
+		}
+		if n.Proxy != nil {
+			if out.Network.Proxy = *n.Proxy; b.Network.Proxy.V != "" {
+				f.fixed("network.proxy", n.Proxy.Source, b.Network.Proxy.Source)
+			}
+		}
+	}
+	if c.Runtime != nil {
+		if out.Runtime = *c.Runtime; b.Runtime.V != "" && b.Runtime.V != c.Runtime.V {
+			f.fixed("runtime", c.Runtime.Source, b.Runtime.Source)
+		}
+	}
+	for _, base := range f.bases() {
+		most := base.form.Open.upTo(base.container(work))
+		found := slices.Concat(networkExcess(out.Network, most.Network, work), mountsExcess(out.Mounts, most.Mounts, work),
+			secretsExcess(out.Secrets, most.Secrets, work), cachesExcess(out.Caches, most.Caches), keptExcess(out.Caches, most.Caches), limitsExcess(&out, &most, work))
+		if out.GitAuthor.V == GitAuthorHost && most.GitAuthor.V != GitAuthorHost {
+			found = append(found, excess{key: "git_author", at: out.GitAuthor.Source.Range, grant: most.GitAuthor.Source.Range, summary: "`git_author: host` isn't granted by the workshop"})
+		}
+		for _, x := range decided(found) {
+			f.add(x.beyond(base))
+		}
+	}
+	return out
+}
+
+// overCaches are the caches that a project names, with what it says of them and else what
+// its base does.
+func overCaches(named, base []Cache) []Cache {
+	out := slices.Clone(named)
+	for i, c := range named {
+		at := slices.IndexFunc(base, func(b Cache) bool { return b.Name == c.Name })
+		if at < 0 {
+			continue
+		}
+		if c.Target.Source.Range.Filename == "" {
+			out[i].Target = base[at].Target
+		}
+		if c.PruneAbove.Source.Range.Filename == "" {
+			out[i].PruneAbove = base[at].PruneAbove
+		}
+	}
+	return out
+}
+
+// container is the effective one of a base, whose problems were reported before.
+func (f *shared) container(work *effort) Container {
+	quiet := *f
+	d := *f.decoder
+	d.problems = &problems{}
+	quiet.decoder = &d
+	return quiet.resolve(work).Container
+}
+
+// beyond reports what a project has and its base doesn't grant, with both places.
+func (x excess) beyond(base *shared) diag.Diagnostic {
+	name := base.id
+	words := strings.NewReplacer("the workshop's", "the base's", "the workshop", "the base")
+	d := diag.Diagnostic{Severity: diag.Error, Code: "base-widening", Summary: words.Replace(x.summary), Range: x.at,
+		Detail: "A project may only narrow what its base " + name + " grants, and have what that opens.",
+		Hint:   "leave it out, or ask for it below `open:` of the base"}
+	grant := x.grant
+	if grant.Filename == "" {
+		grant = base.src.span(base.form.Source.Range.Start.Byte, base.form.Source.Range.Start.Byte)
+	}
+	d.Related = []diag.Related{{Message: "the base", Range: grant}}
+	return d
+}
+
+// closed refuses keys that the file has and its bases have alone.
+func (f *shared) closed() {
+	keys := map[string]diag.Range{}
+	for _, p := range f.root.pairs {
+		for _, q := range p.value.pairs {
+			keys["workshop."+q.key.text] = q.key.rng
+		}
+	}
+	if c := f.form.Container; c != nil {
+		for key, at := range c.Keys {
+			keys["container."+key] = at
+		}
+	}
+	for _, rule := range keyRules {
+		at, has := keys[rule.key]
+		if !has || rule.base != closedKey {
+			continue
+		}
+		for _, b := range f.bases() {
+			c := b.form.Container
+			switch {
+			case rule.key == "container.image" && (f.form.Container.Image == nil || b.form.Open.image(f.form.Container.Image.V)):
+				continue
+			case (rule.key == "container.image" || rule.key == "container.build") && !slices.ContainsFunc(append(b.bases(), b), (*shared).hasImage):
+				continue // somebody must say which
+			case b.form.Open.opens(rule.key):
+				continue
+			}
+			x := diag.Diagnostic{Severity: diag.Error, Code: "base-closed", Range: at,
+				Summary: fmt.Sprintf("%s is closed by the base %s", rule.key[strings.IndexByte(rule.key, '.')+1:], b.id),
+				Hint:    "leave it out, or ask for it below `open:` of the base"}
+			x.Related = []diag.Related{{Message: "the base", Range: startOf(b.form.Source.Range)}}
+			if c != nil && c.Keys[strings.TrimPrefix(rule.key, "container.")].Filename != "" {
+				x.Related[0].Range = c.Keys[strings.TrimPrefix(rule.key, "container.")]
+			}
+			f.add(x)
+			break
+		}
+	}
+}
+
+func (f *shared) hasImage() bool {
+	c := f.form.Container
+	return c != nil && (c.Image != nil || c.Build != nil)
+}
+
+// fixed reports a value of the file in the place of the base's.
+func (f *shared) fixed(key string, at, base diag.Source) {
+	f.add(diag.Diagnostic{Severity: diag.Error, Code: "base-closed", Range: at.Range, Summary: key + " is set by the base", Hint: "leave it out",
+		Related: []diag.Related{{Message: "the base's", Range: base.Range}}})
+}
+
+// capped is a worker's container of a base with the limits of the project, where these are
+// lower: a project may lower them for all.
+func capped(c *partialContainer, most *Container) *partialContainer {
+	if c == nil {
+		return nil
+	}
+	out := *c
+	lower(&out.Scratch, most.Scratch)
+	lower(&out.Tmp, most.Tmp)
+	lower(&out.Shm, most.Shm)
+	lower(&out.Home, most.Home)
+	if c.Resources != nil {
+		r := *c.Resources
+		out.Resources = &r
+		lower(&r.Memory, most.Resources.Memory)
+		lower(&r.CPU, most.Resources.CPU)
+		lower(&r.PIDs, most.Resources.PIDs)
+		lower(&r.Timeout, most.Resources.Timeout)
+	}
+	return &out
+}
+
+func lower[T cmp.Ordered](v **Value[T], most Value[T]) {
+	if *v != nil && (*v).V > most.V {
+		*v = &most
+	}
+}

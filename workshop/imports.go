@@ -1,0 +1,207 @@
+package workshop
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/firewall"
+)
+
+// member is a worker of the workshop: an entry of one of its files.
+type member struct {
+	workerEntry
+	// within is the container that the entry narrows, and file the one that has it.
+	within Container
+	file   *shared
+	prefix string // of the names that the file has
+}
+
+// members are all workers, in the order of the files: those of the bases, the file's own,
+// and those of its imports, whose names begin with prefix.
+func (f *shared) members(within Container, prefix string, work *effort) (out []member) {
+	if f.base != nil {
+		out = f.base.members(within, prefix, work)
+	}
+	for _, e := range f.entries {
+		e.Name.V = prefix + e.Name.V
+		switch {
+		case f.as == baseFile:
+			e.Container = capped(e.Container, &within)
+		case f.as == importedFile || f.form.Needs != nil:
+			e.Container = f.inNeeds(e.Container, &within)
+		}
+		out = append(out, member{e, within, f, prefix})
+	}
+	for _, x := range f.imports {
+		if granted, ok := f.granted(x, within, work); ok {
+			out = append(out, x.members(granted, prefix+x.as.V+"--", work)...)
+		}
+	}
+	return out
+}
+
+// granted is what an import gets: what it needs, of what the file grants it (B47). Without
+// a grant it has no network, no mounts, no secrets, caches and variables.
+func (f *shared) granted(x imported, within Container, work *effort) (Container, bool) {
+	written, has := f.form.Grant[x.as.V]
+	if n := f.find(f.root, "grant"); !has && n != nil && hasKey(n, x.as.V) {
+		return within, false // it has an error
+	}
+	grant := &written.partialContainer
+	if f.as == baseFile {
+		grant = capped(grant, &within)
+	}
+	before := f.errors
+	given := narrow(within, workerEntry{Container: alone(grant)}, work, f.problems)
+	if f.errors > before {
+		return given, false
+	}
+	if given.Env = grant.Env; grant.GitAuthor == nil {
+		given.GitAuthor = Value[string]{}
+	}
+	needs := alone(nil)
+	if x.form.Needs != nil {
+		needs = alone(&x.form.Needs.partialContainer)
+	}
+	mounts, found := sourced(list(needs.Mounts), given.Mounts)
+	needs.Mounts = &mounts
+	out := effective(given, needs, work)
+	found = slices.Concat(found, networkExcess(out.Network, given.Network, work), mountsExcess(mounts, given.Mounts, work),
+		secretsExcess(list(needs.Secrets), given.Secrets, work), cachesExcess(list(needs.Caches), given.Caches), limitsExcess(&out, &given, work))
+	if found = decided(found); len(found) == 0 {
+		return out, true
+	}
+	d := diag.Diagnostic{Severity: diag.Error, Code: "import-needs", Range: x.as.Source.Range,
+		Detail: "Where the workshop's container doesn't have these, they are written there, too: a grant narrows it.",
+		Hint:   "write below workshop:\n  grant:\n    " + x.as.V + ": " + x.needsText()}
+	var lacks []string
+	for _, n := range found {
+		lacks = append(lacks, n.needed())
+		if len(d.Related) < 10 {
+			d.Related = append(d.Related, diag.Related{Message: "needed here", Range: n.at})
+		}
+	}
+	if has {
+		d.Related = append(d.Related, diag.Related{Message: "what it is granted", Range: grant.Source.Range})
+	}
+	d.Summary = fmt.Sprintf("%s needs what it isn't granted: %s", x.as.V, strings.Join(firstOf(slices.Compact(lacks), 10), ", "))
+	f.add(d)
+	return out, false
+}
+
+// needed says what is lacking.
+func (x excess) needed() string {
+	switch {
+	case x.haveRule != nil:
+		return ruleText(*x.haveRule)
+	case x.haveMount != nil && x.haveMount.Source.V == "":
+		return "a mount at " + x.haveMount.Target.V
+	case x.haveMount != nil:
+		return "the mount " + x.haveMount.Entry()
+	case x.key == "secrets":
+		return "the secret " + strings.TrimPrefix(x.summary, "the workshop has no secret ")
+	case x.key == "caches":
+		return "the cache " + x.have
+	case x.have != "":
+		return strings.TrimPrefix(strings.TrimPrefix(x.key, "resources."), "network.") + " " + x.have
+	}
+	return x.summary
+}
+
+// needsText are the needs of an import as a grant, to paste.
+func (x imported) needsText() string {
+	n := x.find(x.root, "needs")
+	if n == nil {
+		return "{}"
+	}
+	text, whole := x.src.flow(n)
+	if !whole {
+		text = "{…} # as `needs` of " + x.id
+	}
+	return text
+}
+
+// alone is a container that has of the workshop's only what is written: no network and no
+// mounts unless they are.
+func alone(c *partialContainer) *partialContainer {
+	out := partialContainer{}
+	if c != nil {
+		out = *c
+	}
+	if out.Network == nil {
+		out.Network = &partialNetwork{Source: out.Source, Mode: &Value[firewall.Mode]{V: firewall.None}}
+	}
+	if out.Mounts == nil {
+		out.Mounts = &[]Mount{}
+	}
+	return &out
+}
+
+func list[T any](p *[]T) []T {
+	if p == nil {
+		return nil
+	}
+	return *p
+}
+
+// sourced are the mounts of an imported file: one without a source has that of the
+// granted mount at its target.
+func sourced(mounts, granted []Mount) (out []Mount, lacking []excess) {
+	for _, m := range mounts {
+		if m.Source.V == "" {
+			at := slices.IndexFunc(granted, func(g Mount) bool { return g.Target.V == m.Target.V })
+			if at < 0 {
+				lacking = append(lacking, excess{key: "mounts", at: m.At.Range, haveMount: &m, summary: "there is no mount at " + m.Target.V})
+				continue
+			}
+			g := granted[at]
+			m.Source, m.OutsideProject, m.Copy = g.Source, g.OutsideProject, m.Copy || g.Copy
+			m.Exclude = slices.Concat(g.Exclude, m.Exclude)
+		}
+		out = append(out, m)
+	}
+	return out, lacking
+}
+
+// inNeeds is the container of an imported worker: without a word of them it has the
+// secrets and caches that its file needs.
+func (f *shared) inNeeds(c *partialContainer, needs *Container) *partialContainer {
+	out := partialContainer{}
+	if c != nil {
+		out = *c
+	}
+	if out.Secrets == nil {
+		out.Secrets = &needs.Secrets
+	}
+	if out.Caches == nil {
+		out.Caches = &needs.Caches
+	}
+	if out.Mounts != nil {
+		mounts, lacking := sourced(*out.Mounts, needs.Mounts)
+		out.Mounts = &mounts
+		for _, x := range lacking {
+			f.fail(x.at, "widening", "the file's needs have no mount at "+x.haveMount.Target.V, "add it there")
+		}
+	}
+	return &out
+}
+
+// knownGrants refuses a grant for what isn't imported.
+func (f *shared) knownGrants() {
+	var names []string
+	for _, x := range f.imports {
+		names = append(names, x.as.V)
+	}
+	for name, c := range f.form.Grant {
+		if slices.Contains(names, name) {
+			continue
+		}
+		hint := "import it: imports: [{as: " + name + ", from: …}]"
+		if near := nearest(name, names); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		f.fail(c.Source.Range, "grant-unknown", fmt.Sprintf("nothing is imported as %s", clip(name)), hint)
+	}
+}
