@@ -174,3 +174,20 @@ func (a *approvalForm) decode(d *decoder, n *node, f *field) bool {
 	}
 	return d.mapping(n, reflect.ValueOf(a).Elem()) && a.check(d)
 }
+
+func (*workshopForm) refine(form, properties object, _ *schemaMaker) {
+	has := func(keys ...string) object {
+		var out []object
+		for _, key := range keys {
+			out = append(out, object{"required": []string{key}})
+		}
+		return object{"anyOf": out}
+	}
+	form["required"] = []string{"name"}
+	form["allOf"] = []object{
+		has("container", "extends", "needs"), has("workers", "extends", "imports"),
+		{"if": object{"not": has("extends", "open", "needs")}, "then": object{"properties": object{"container": has("image", "build")}}},
+	}
+	workers := properties["workers"].(object)
+	workers["minItems"], workers["maxItems"], workers["uniqueItems"] = 1, maxWorkers, true
+}

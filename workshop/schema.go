@@ -386,20 +386,3 @@ func (w *workerEntry) schema(g *schemaMaker) object {
 	g.defs["worker"] = object{"anyOf": []object{{"type": "string", "pattern": namePattern, "not": notReserved}, long}}
 	return object{"$ref": "#/$defs/worker"}
 }
-
-func (*workshopForm) refine(form, properties object, _ *schemaMaker) {
-	has := func(keys ...string) object {
-		var out []object
-		for _, key := range keys {
-			out = append(out, object{"required": []string{key}})
-		}
-		return object{"anyOf": out}
-	}
-	form["required"] = []string{"name"}
-	form["allOf"] = []object{
-		has("container", "extends", "needs"), has("workers", "extends", "imports"),
-		{"if": object{"not": has("extends", "open", "needs")}, "then": object{"properties": object{"container": has("image", "build")}}},
-	}
-	workers := properties["workers"].(object)
-	workers["minItems"], workers["maxItems"], workers["uniqueItems"] = 1, maxWorkers, true
-}

@@ -24,3 +24,23 @@ func TargetRefused(t string) string {
 	}
 	return ""
 }
+
+// ourTargets are paths in a container that the compile or the engine fills.
+var ourTargets = []string{
+	"/opt/workshop", "/run", "/var/run", "/proc", "/sys", "/dev", "/etc/workshop",
+	"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf",
+}
+
+// tmpfsTargets are the paths of our tmpfs and the key that sizes each.
+var tmpfsTargets = map[string]string{"/tmp": "tmp", "/scratch": "scratch", "/home/worker": "home"}
+
+// TmpfsAt returns the sized memory file system that a path of a worker, absolute and
+// clean, is on where no mount covers it, and the key of the size; empty: none.
+func TmpfsAt(p string) (target, key string) {
+	for own, key := range tmpfsTargets {
+		if subpath.Within(p, own) {
+			return own, key
+		}
+	}
+	return "", ""
+}
