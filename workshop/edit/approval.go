@@ -24,7 +24,7 @@ type Rule struct {
 // other one, is not a change. Whether it is a valid rule is for workshop.Load to
 // say. The error is an [*Error]; then nothing was added.
 func AddRule(src []byte, r Rule, before *Rule) ([]byte, error) {
-	e := &editor{line: Line{Text: r.String()}, rules: true, nest: 2}
+	e := &editor{line: Line{Text: r.String()}, key: "approvals.rules", nest: 2}
 	var err error
 	if e.item, err = e.line.parse(); err != nil {
 		return nil, &Error{Summary: fmt.Sprintf("%q can't be written as a rule", e.line.Text)}

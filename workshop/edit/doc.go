@@ -1,5 +1,5 @@
-// Package edit puts lines of network.allow and network.deny into the text of a
-// workshop.yaml. What is there stays byte for byte: comments, order,
+// Package edit puts lines of network.allow and network.deny, rules of approvals and
+// sources into the text of a workshop.yaml. What is there stays byte for byte: comments, order,
 // indentation, quotes, ends of lines.
 //
 // The YAML library gives places only; an edit is text that is put in between.

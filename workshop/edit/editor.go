@@ -16,7 +16,7 @@ type editor struct {
 	item       *yaml.Node
 	insertions []insertion
 	at         *yaml.Node // what is edited, for errors
-	rules      bool       // the line is a rule of approvals
+	key        string     // of the list, where that isn't one of a network: approvals.rules
 	nest       int        // by which the file indents the items of a list
 }
 

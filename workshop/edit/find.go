@@ -96,12 +96,15 @@ func (e *editor) inherits(at *yaml.Node) error {
 func (e *editor) byHand(at *yaml.Node, summary string, err error) error {
 	where := "workshop.container.network." + e.list()
 	switch {
-	case e.rules:
-		where = "workshop.approvals.rules"
+	case e.key != "":
+		where = "workshop." + e.key
 	case e.line.Worker != "":
 		where = "container.network." + e.list() + " of the worker " + e.line.Worker
 	}
 	x := &Error{Summary: summary, err: err, Hint: fmt.Sprintf("add it by hand, to %s: `- %s`", where, e.line.Text)}
+	if e.key == "extends" {
+		x.Hint = fmt.Sprintf("write it by hand: `extends: %s`", e.line.Text)
+	}
 	if at != nil {
 		x.Line = at.Line
 	}
@@ -111,8 +114,8 @@ func (e *editor) byHand(at *yaml.Node, summary string, err error) error {
 // list is the key that gets the line.
 func (e *editor) list() string {
 	switch {
-	case e.rules:
-		return "rules"
+	case e.key != "":
+		return e.key[strings.LastIndexByte(e.key, '.')+1:]
 	case e.line.Deny:
 		return "deny"
 	}
