@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine/docker"
+	"github.com/llmdo/workshop/internal/lock"
 	"github.com/llmdo/workshop/internal/trust"
 )
 
@@ -64,22 +64,40 @@ func dockerBuild(ask func(context.Context, BuildRequest) error) func(context.Con
 		return nil
 	}
 	return func(ctx context.Context, b docker.Build) error {
-		text, err := docker.ReadDockerfile(b)
-		if err != nil {
-			return err
-		}
 		return ask(ctx, BuildRequest{
 			For: strings.Join(b.Services, ", "), Context: b.Context, Dockerfile: b.Dockerfile,
-			Target: b.Target, Args: b.Args, Digest: b.Hash, Text: text, Files: b.Files, Bytes: b.Bytes,
+			Target: b.Target, Args: b.Args, Digest: b.Hash, Text: b.Text, Files: b.Files, Bytes: b.Bytes,
 		})
 	}
 }
 
-// buildHashes names the images that a project builds by their content.
-func buildHashes(ctx context.Context, c *compose.Compiled) (map[string]string, error) {
-	builds, err := docker.Builds(ctx, c)
+// buildHashes names the images that a project builds by their content. The engine builds
+// from no other; where what runs must be what the lock says, it is that content (B46).
+func (env *Env) buildHashes(ctx context.Context, p *Project) (map[string]string, error) {
+	builds, err := docker.Builds(ctx, p.Compiled)
 	if err != nil {
 		return nil, Fail(CodeFailed, "%w", err)
 	}
+	for _, b := range builds {
+		for _, service := range b.Services {
+			if err := env.checkBuild(p.Source, service, b.Content); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return docker.Hashes(builds), nil
+}
+
+// checkBuild compares what a worker's image is built from with the lock.
+func (env *Env) checkBuild(s *Source, worker, content string) error {
+	w := s.Worker(worker)
+	if s.lock == nil || !env.frozen(s) || w == nil || w.Container.Build == nil {
+		return nil
+	}
+	name := lock.BuildName(w.Container.Build)
+	if locked := s.lock.Builds[name]; lock.Hashed(locked) && locked != content {
+		return Fail(CodeRefused, "the workshop isn't what %s says (B46); nothing was started:%s", env.Shown(s.lockFile()),
+			listed([]string{lock.Difference{Kind: lock.Build, Name: name, Locked: locked, Now: content}.String()})).Hint(lockHint)
+	}
+	return nil
 }

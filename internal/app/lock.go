@@ -195,18 +195,20 @@ func (env *Env) CheckLock(ctx context.Context, s *Source) error {
 			refused = append(refused, d.String())
 		}
 	}
-	const hint = "review it, and run `workshop lock`"
 	switch {
 	case frozen && len(can)+len(refused) > 0:
-		return Fail(CodeRefused, "the workshop isn't what %s says (B46); nothing was started:%s", env.Shown(s.lockFile()), listed(append(refused, can...))).Hint(hint)
+		return Fail(CodeRefused, "the workshop isn't what %s says (B46); nothing was started:%s", env.Shown(s.lockFile()), listed(append(refused, can...))).Hint(lockHint)
 	case len(refused) > 0:
-		return Fail(CodeRefused, "an image isn't what %s says (B46); nothing was started:%s", env.Shown(s.lockFile()), listed(refused)).Hint(hint)
+		return Fail(CodeRefused, "an image isn't what %s says (B46); nothing was started:%s", env.Shown(s.lockFile()), listed(refused)).Hint(lockHint)
 	case len(can) > 0:
 		env.warn("%s is out of date; what workers are granted beyond it, or no more:%s", env.Shown(s.lockFile()), listed(can))
-		env.hint(hint)
+		env.hint(lockHint)
 	}
 	return nil
 }
+
+// lockHint is what to do where the workshop isn't what its lock says.
+const lockHint = "review it, and run `workshop lock`"
 
 // ownVariables are the names of variables whose values come with the repository, in its
 // `.env`, and from nobody who runs it: the lock has no values.

@@ -158,7 +158,7 @@ func (env *Env) reload(ctx context.Context, reset bool) (*Reloaded, error) {
 func planReload(ctx context.Context, e *Running, c, ready *Project, changed GrantChanges) (plan *engine.Plan, left []string, err error) {
 	// Whether an image is newer elsewhere is a question for `up`.
 	d := engine.Desired{Compiled: ready.Compiled, Pulled: true}
-	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {
+	if d.Builds, err = e.env.buildHashes(ctx, ready); err != nil {
 		return nil, nil, err
 	}
 	seen, err := e.Observe(ctx, c.Name, engine.DesiredImages(d)...)

@@ -71,7 +71,7 @@ func (h *Tools) differs(ctx context.Context) (*engine.Plan, error) {
 		return nil, err
 	}
 	d := engine.Desired{Compiled: ready.Compiled, Only: h.names, Pulled: true}
-	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {
+	if d.Builds, err = h.env.buildHashes(ctx, ready); err != nil {
 		return nil, err
 	}
 	seen, err := h.engine.Observe(ctx, h.c.Name, engine.DesiredImages(d)...)

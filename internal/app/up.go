@@ -91,7 +91,7 @@ func (env *Env) forgetIfNothingIs(ctx context.Context, r *Running, noted *facts.
 func (env *Env) Plan(ctx context.Context, e engine.Engine, ready *Project, names []string, o UpOptions) (*engine.Plan, error) {
 	d := engine.Desired{Compiled: ready.Compiled, Only: names}
 	var err error
-	if d.Builds, err = buildHashes(ctx, d.Compiled); err != nil {
+	if d.Builds, err = env.buildHashes(ctx, ready); err != nil {
 		return nil, err
 	}
 	pull, err := engine.PlanPull(d)

@@ -181,6 +181,9 @@ func (l *Lock) MustHash(b *workshop.Build) bool {
 	return l.Builds[BuildName(b)] == unpinned && b.Context.Source.Template+b.Dockerfile.Source.Template == ""
 }
 
+// Hashed reports whether a build of a lock has a hash.
+func Hashed(build string) bool { return build != "" && build != unpinned }
+
 // BuildName is a build in words, with its variables.
 func BuildName(b *workshop.Build) string { return grant.BuildText(b, grant.Symbols) }
 

@@ -43,9 +43,9 @@ var concepts = []struct {
 		"internal/workerinit/errno_linux.go":            "PID 1 of a worker links no more than it needs",
 	}},
 	{"a file that is replaced in one step", "internal/lib/atomicfile", `os\.CreateTemp\(`, map[string]string{
-		"internal/app/rewrite.go":         "the new workshop.yaml is loaded before it takes the old one's place",
-		"internal/engine/docker/build.go": "a spool that is never renamed",
-		"internal/image/pull_linux.go":    "a layer that is unpacked and removed",
+		"internal/app/rewrite.go":                "the new workshop.yaml is loaded before it takes the old one's place",
+		"internal/engine/docker/buildcontent.go": "a spool that is never renamed",
+		"internal/image/pull_linux.go":           "a layer that is unpacked and removed",
 	}},
 	{"JSON without escapes for web pages", "internal/lib/plainjson", `SetEscapeHTML\(false\)`, map[string]string{
 		"internal/probe/main.go":           "a stream of values",

@@ -141,9 +141,9 @@ var fileItems = []Item{
 		Promises: []string{"B11"}, Tests: []string{"internal/doctor TestRedactorOfOverlaps", "internal/app TestBundleOfALongLog", "internal/app TestBundleOfPlantedBeginnings", "internal/app TestBundleIsRedacted"},
 	},
 	{
-		ID: "F28", Attack: "A tag that is moved to another image after it was reviewed, or an image of that tag that a build or another user put on the engine",
-		Status: Closed, Answer: "With a [lock](sharing.md#the-lock) an image runs by its digest; the engine's own image of the tag is refused, and stays",
-		Promises: []string{"B46"}, Tests: []string{"internal/lock TestPin", "internal/engine TestLockedImage", "e2e TestB46_WhatRunsIsLocked"},
+		ID: "F28", Attack: "A tag that is moved to another image after it was reviewed, or an image of that tag that a build or another user put on the engine; a layout, an archive or a build context that changes after it was compared with the lock, or after a person was asked about it",
+		Status: Closed, Answer: "With a [lock](sharing.md#the-lock) an image runs by its digest; the engine's own image of the tag is refused, and stays. Files are used only where the bytes that are read have the hash that was compared",
+		Promises: []string{"B46"}, Tests: []string{"internal/lock TestPin", "internal/engine TestLockedImage", "internal/image TestContentIsTheHashedOne", "internal/image TestArchiveChangesAfterItsHash", "internal/engine/docker TestApprovedIsWhatWasPlanned", "internal/app TestBuildIsWhatIsLocked", "e2e TestB46_WhatRunsIsLocked", "e2e TestB46_ArchivesAreReadOnce"},
 	},
 	{
 		ID: "F29", Attack: "A lock with another hash or grant, cut off, with conflict markers, keys given twice, aliases or hidden text; a lock that a worker rewrites; WORKSHOP_FROZEN=false in the environment",

@@ -41,9 +41,13 @@ type Build struct {
 	Target     string
 	// Hash identifies the files of the context that are sent, the Dockerfile, args
 	// and target.
-	Hash  string
-	Files int
-	Bytes int64
+	Hash string
+	// Content is [ContentHash] of the same files.
+	Content string
+	Files   int
+	Bytes   int64
+	// Text of the Dockerfile that has the Hash; only where the user is asked.
+	Text []byte
 }
 
 // ErrNotApproved refuses a build that wasn't approved.
@@ -58,7 +62,10 @@ func Builds(ctx context.Context, c *compose.Compiled) ([]Build, error) {
 		if s.Build == nil {
 			continue
 		}
-		b, err := newBuild(ctx, c, service, s.Build)
+		b, err := newBuild(c, service, s.Build)
+		if err == nil {
+			err = b.read(ctx, io.Discard)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("build of %s: %w", service, err)
 		}
@@ -82,7 +89,8 @@ func Hashes(builds []Build) map[string]string {
 	return out
 }
 
-func newBuild(ctx context.Context, c *compose.Compiled, service string, cfg *types.BuildConfig) (Build, error) {
+// newBuild is a build whose files are not yet read, see [Build.read].
+func newBuild(c *compose.Compiled, service string, cfg *types.BuildConfig) (Build, error) {
 	if err := checkKnown("build", cfg); err != nil {
 		return Build{}, err
 	}
@@ -100,15 +108,23 @@ func newBuild(ctx context.Context, c *compose.Compiled, service string, cfg *typ
 	if !filepath.IsAbs(b.Context) {
 		return Build{}, fmt.Errorf("the context %q is not absolute, and the project directory is not known", cfg.Context)
 	}
-	h := sha256.New()
+	return b, nil
+}
+
+// read writes the context to w, and sets what of the build follows from the same bytes.
+func (b *Build) read(ctx context.Context, w io.Writer) error {
 	options, err := json.Marshal([]any{b.Dockerfile, b.Target, b.Args})
 	if err != nil {
-		return Build{}, err
+		return err
 	}
+	h := sha256.New()
 	h.Write(options)
-	b.Files, b.Bytes, err = writeContext(ctx, h, b.Context, b.Dockerfile)
+	b.Content, err = contentOf(func(content io.Writer) (err error) {
+		b.Files, b.Bytes, err = writeContext(ctx, io.MultiWriter(w, h, content), b.Context, b.Dockerfile)
+		return err
+	})
 	b.Hash = hex.EncodeToString(h.Sum(nil))
-	return b, err
+	return err
 }
 
 // writeContext writes a build context as a tar that depends only on names, modes
@@ -212,35 +228,27 @@ const (
 // maxIgnored bounds the patterns of .dockerignore: each is matched with each file.
 const maxIgnored = 1000
 
-// ReadDockerfile returns the text of a build's Dockerfile. A symbolic link may not
-// lead out of the context.
-func ReadDockerfile(b Build) ([]byte, error) {
-	root, err := os.OpenRoot(b.Context)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return boundedfile.ReadIn(root, b.Dockerfile, maxDockerfile)
-}
-
 // approve calls ApproveBuild for every build of the plan.
 func (e *Engine) approve(ctx context.Context, p *engine.Plan) error {
-	if !slices.ContainsFunc(p.Steps, func(s engine.Step) bool { return s.Op == engine.OpBuildImage }) {
-		return nil
-	}
-	builds, err := Builds(ctx, p.Compiled)
-	if err != nil {
-		return err
-	}
-	for _, b := range builds {
-		wanted := slices.ContainsFunc(p.Steps, func(s engine.Step) bool {
-			return s.Op == engine.OpBuildImage && slices.Contains(b.Services, s.Service)
-		})
-		if !wanted {
+	asked := map[string]bool{}
+	for _, s := range p.Steps {
+		hash := p.Desired.Builds[s.Service]
+		if s.Op != engine.OpBuildImage || asked[hash] {
 			continue
 		}
+		asked[hash] = true
 		if e.opts.ApproveBuild == nil {
 			return ErrNotApproved
+		}
+		b, files, err := spool(ctx, p, s.Service)
+		if err != nil {
+			return err
+		}
+		b.Services = slices.DeleteFunc(sortedKeys(p.Desired.Builds), func(service string) bool { return p.Desired.Builds[service] != hash })
+		b.Text, err = dockerfileIn(files, b.Dockerfile)
+		files.Close()
+		if err != nil {
+			return err
 		}
 		if err := e.opts.ApproveBuild(ctx, b); err != nil {
 			return err
@@ -252,37 +260,16 @@ func (e *Engine) approve(ctx context.Context, p *engine.Plan) error {
 // build sends exactly the context that was hashed: it first writes it to a file and
 // compares the hash with the plan's.
 func (e *Engine) build(ctx context.Context, p *engine.Plan, s engine.Step, emit func(engine.Event)) error {
-	cfg := p.Compiled.Project.Services[s.Service].Build
-	b, err := newBuild(ctx, p.Compiled, s.Service, cfg)
+	b, spooled, err := spool(ctx, p, s.Service)
 	if err != nil {
 		return err
 	}
-	spool, err := os.CreateTemp("", "workshop-build-*.tar")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(spool.Name())
-	defer spool.Close()
-	h := sha256.New()
-	options, err := json.Marshal([]any{b.Dockerfile, b.Target, b.Args})
-	if err != nil {
-		return err
-	}
-	h.Write(options)
-	if _, _, err := writeContext(ctx, io.MultiWriter(spool, h), b.Context, b.Dockerfile); err != nil {
-		return err
-	}
-	if got := hex.EncodeToString(h.Sum(nil)); got != p.Desired.Builds[s.Service] {
-		return fmt.Errorf("the files in %s have changed since they were hashed: run `workshop up` again", b.Context)
-	}
-	if _, err := spool.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
+	defer spooled.Close()
 	args := map[string]*string{}
 	for name, value := range b.Args {
 		args[name] = &value
 	}
-	resp, err := e.cli.ImageBuild(ctx, spool, build.ImageBuildOptions{
+	resp, err := e.cli.ImageBuild(ctx, spooled, build.ImageBuildOptions{
 		Tags: []string{s.Key}, Dockerfile: filepath.ToSlash(b.Dockerfile), Target: b.Target, BuildArgs: args,
 		Remove: true, ForceRemove: true, AuthConfigs: e.allCredentials(), Labels: map[string]string{labelBuild: b.Hash},
 	})
