@@ -1,7 +1,6 @@
 package image
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,12 +114,3 @@ func parseArtifact(data []byte, want Artifact, maxLayer int64) (Artifact, descri
 	}
 	return a, descriptor{MediaType: l.MediaType, Digest: l.Digest, Size: l.Size}, nil
 }
-
-// taggable is a manifest that is put into a registry.
-type taggable []byte
-
-// RawManifest is what [remote.Taggable] asks for.
-func (m taggable) RawManifest() ([]byte, error) { return bytes.Clone(m), nil }
-
-// MediaType says what it is.
-func (m taggable) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }

@@ -18,8 +18,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
-	"github.com/google/go-containerregistry/pkg/v1/static"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/llmdo/workshop/internal/image/reference"
 )
@@ -31,15 +29,12 @@ const (
 	maxReferrers = 32
 )
 
-// maxPush bounds the time for sending an artifact.
-var maxPush = 5 * time.Minute
-
 // Repository is one of a registry, with artifacts.
 type Repository struct {
 	ref    reference.Ref
 	repo   name.Repository
+	lookup func(string) (string, bool)
 	puller *remote.Puller
-	pusher *remote.Pusher
 }
 
 // OpenRepository returns the repository REGISTRY/REPOSITORY. Nobody is contacted. lookup
@@ -53,12 +48,8 @@ func OpenRepository(text string, lookup func(string) (string, bool)) (*Repositor
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository{ref: ref, repo: repo}
-	options := clientOptions(ref, lookup, smallAnswers{dialer()})
-	if r.puller, err = remote.NewPuller(options...); err != nil {
-		return nil, err
-	}
-	r.pusher, err = remote.NewPusher(options...)
+	r := &Repository{ref: ref, repo: repo, lookup: lookup}
+	r.puller, err = remote.NewPuller(clientOptions(ref, lookup, smallAnswers{dialer()})...)
 	return r, err
 }
 
@@ -220,32 +211,6 @@ func (r *Repository) referrers(ctx context.Context, digest string, want Artifact
 		out = append(out, a)
 	}
 	return out, nil
-}
-
-// Push sends an artifact, and gives it a tag; "" for none.
-func (r *Repository) Push(ctx context.Context, a Artifact, tag string) error {
-	if tag != "" && !IsTag(tag) {
-		return fmt.Errorf("%.80q is not a tag", tag)
-	}
-	ctx, cancel := within(ctx, maxPush)
-	defer cancel()
-	return r.explained(ctx, r.push(ctx, a, tag))
-}
-
-func (r *Repository) push(ctx context.Context, a Artifact, tag string) error {
-	for _, blob := range []struct {
-		kind string
-		data []byte
-	}{{emptyType, []byte(emptyConfig)}, {a.LayerType, a.Layer}} {
-		if err := r.pusher.Upload(ctx, r.repo, static.NewLayer(blob.data, types.MediaType(blob.kind))); err != nil {
-			return err
-		}
-	}
-	var ref name.Reference = r.repo.Digest(a.Digest())
-	if tag != "" {
-		ref = r.repo.Tag(tag)
-	}
-	return r.pusher.Put(ctx, ref, taggable(a.Manifest()))
 }
 
 // within bounds the time for a registry.

@@ -50,6 +50,20 @@ func openRepository(t *testing.T, at string, o Options) *Repository {
 	return r
 }
 
+// pushAll pushes artifacts, by their tags or without.
+func pushAll(t *testing.T, r *Repository, tag string, all ...Artifact) {
+	t.Helper()
+	p, err := r.Pusher(t.Context())
+	for _, a := range all {
+		if err == nil {
+			err = p.Push(t.Context(), a, tag)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // What is pushed is there by tag and digest, and so is what refers to it, by the API of
 // referrers or by a tag.
 func TestRepository(t *testing.T) {
@@ -61,9 +75,9 @@ func TestRepository(t *testing.T) {
 			t.Errorf("of nothing: %v", err)
 		}
 		one, two := thing("one"), thing("two")
-		if err := errors.Join(r.Push(t.Context(), one, "v1"), r.Push(t.Context(), one, "again"), r.Push(t.Context(), two, "")); err != nil {
-			t.Fatal(err)
-		}
+		pushAll(t, r, "v1", one)
+		pushAll(t, r, "again", one)
+		pushAll(t, r, "", two)
 		for what, want := range map[string]Artifact{"v1": one, "again": one, one.Digest(): one, two.Digest(): two} {
 			got, digest, err := r.Get(t.Context(), what, things, mostBytes)
 			if err != nil || digest != want.Digest() || cmp.Diff(want, got) != "" {
@@ -90,9 +104,7 @@ func TestRepository(t *testing.T) {
 		good, bad := opinion(one, "good"), opinion(one, "bad")
 		other := thing("about one")
 		other.Subject, other.SubjectSize = one.Digest(), int64(len(one.Manifest()))
-		if err := errors.Join(r.Push(t.Context(), good, ""), r.Push(t.Context(), bad, ""), r.Push(t.Context(), other, ""), r.Push(t.Context(), opinion(two, "x"), "")); err != nil {
-			t.Fatal(err)
-		}
+		pushAll(t, r, "", good, bad, other, opinion(two, "x"))
 		list, err := r.Referrers(t.Context(), one.Digest(), opinions, mostBytes)
 		texts := map[string]bool{}
 		for _, a := range list {
@@ -198,9 +210,7 @@ func TestRepositoryLies(t *testing.T) {
 				return false
 			})
 			r := openRepository(t, host+"/acme/w", noConfig(t))
-			if err := r.Push(t.Context(), good, "v1"); err != nil {
-				t.Fatal(err)
-			}
+			pushAll(t, r, "v1", good)
 			on.Store(true)
 			r = openRepository(t, host+"/acme/w", noConfig(t)) // it asks anew
 			a, _, err := r.Get(t.Context(), c.what, things, mostBytes)
@@ -236,9 +246,7 @@ func TestRedirectedContent(t *testing.T) {
 		return false
 	})
 	r := openRepository(t, host+"/w", withLogin(t, host, ""))
-	if err := r.Push(t.Context(), a, "v1"); err != nil {
-		t.Fatal(err)
-	}
+	pushAll(t, r, "v1", a)
 	on.Store(true)
 	if got, _, err := r.Get(t.Context(), "v1", things, mostBytes); err != nil || string(got.Layer) != "one" || visits.Load() == 0 || credentials.Load() > 0 {
 		t.Errorf("%s, %v: %d visits, %d with credentials", got.Layer, err, visits.Load(), credentials.Load())
@@ -323,14 +331,48 @@ func TestHostileReferrers(t *testing.T) {
 				return false
 			})
 			r := openRepository(t, host+"/w", noConfig(t))
-			if err := errors.Join(r.Push(t.Context(), one, ""), r.Push(t.Context(), opinion(one, "good"), ""), r.Push(t.Context(), opinion(thing("two"), "x"), "")); err != nil {
-				t.Fatal(err)
-			}
+			pushAll(t, r, "", one, opinion(one, "good"), opinion(thing("two"), "x"))
 			got, err := r.Referrers(t.Context(), one.Digest(), opinions, mostBytes)
 			if len(got) != c.found || c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, %v; want %s", got, err, c.want)
 			}
 		})
+	}
+}
+
+// A repository that isn't there yet is told from one that nobody may read, by who may push.
+func TestPusher(t *testing.T) {
+	var scopes []string
+	host := ""
+	host = aRegistry(t, func(w http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case r.URL.Path == "/token":
+			scopes = append(scopes, r.URL.Query().Get("scope"))
+			fmt.Fprintf(w, `{"token":%q}`, r.URL.Query().Get("scope"))
+			return true
+		case r.Header.Get("Authorization") == "Bearer repository:acme/w:push,pull":
+			return false
+		}
+		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="http://%s/token",service="s"`, host))
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	r := openRepository(t, host+"/acme/w", noConfig(t))
+	if _, _, err := r.Get(t.Context(), "v1", things, mostBytes); err == nil || errors.Is(err, ErrNoArtifact) {
+		t.Errorf("who may only read: %v", err)
+	}
+	p, err := r.Pusher(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := p.Get(t.Context(), "v1", things, mostBytes); !errors.Is(err, ErrNoArtifact) {
+		t.Errorf("who may push: %v", err)
+	}
+	if err := p.Push(t.Context(), thing("one"), "v1"); err != nil {
+		t.Errorf("%v, %q", err, scopes)
+	}
+	if err := p.Push(t.Context(), thing("one"), "a b"); err == nil {
+		t.Error("pushed as no tag")
 	}
 }
 

@@ -77,10 +77,14 @@ func (s Source) fields() []field {
 
 // forms of what a source has.
 var (
-	refForm    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^refs/(heads|tags)/[!-~]{1,255}$`) })
-	commitForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`) })
-	treeForm   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^h1:[0-9A-Za-z+/]{43}=$`) })
-	keyForm    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^SHA256:[0-9A-Za-z+/]{43}$`) })
+	refForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(refs/(heads|tags)/[!-~]{1,255}|sha256:[0-9a-f]{64})$`)
+	})
+	commitForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([0-9a-f]{40}([0-9a-f]{24})?|sha256:[0-9a-f]{64})$`)
+	})
+	treeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^h1:[0-9A-Za-z+/]{43}=$`) })
+	keyForm  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^SHA256:[0-9A-Za-z+/]{43}$`) })
 )
 
 func (p *parser) source(n *yaml.Node) (out Source) {

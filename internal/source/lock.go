@@ -1,14 +1,11 @@
 package source
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/llmdo/workshop/internal/git"
 )
@@ -16,8 +13,8 @@ import (
 // Locked is what workshop.lock says of a source.
 type Locked struct {
 	Original string  // the version as workshop.yaml has it
-	Ref      string  // refs/tags/v1.4.2
-	Commit   string  // its name, in full
+	Ref      string  // refs/tags/v1.4.2, also of a registry; a digest, if that is the version
+	Commit   string  // its name, in full; in a registry the digest of the manifest
 	Tree     string  // h1:… of the files
 	Signed   *Signer // nil: nobody whom the settings name
 }
@@ -33,11 +30,11 @@ type Release struct {
 // signers, a signature that isn't one of all of theirs is a [SignatureError]; none is not.
 func Latest(ctx context.Context, id ID, v Version, also []Version, signers []Signers) (Release, error) {
 	fail := func(err error) (Release, error) { return Release{}, fmt.Errorf("%s: %w", id, err) }
-	remote, err := id.Remote()
+	from, err := id.origin()
 	if err != nil {
 		return Release{}, err
 	}
-	refs, err := remote.Refs(ctx)
+	refs, err := from.refs(ctx, v)
 	if err != nil {
 		return fail(err)
 	}
@@ -50,101 +47,56 @@ func Latest(ctx context.Context, id ID, v Version, also []Version, signers []Sig
 	if err != nil {
 		return fail(err)
 	}
-	got, err := remote.Fetch(ctx, ref.Name, id.dir)
+	got, err := from.fetch(ctx, ref.Name)
 	if err != nil {
 		return fail(err)
 	}
-	if got.Commit != ref.Commit {
-		return fail(fmt.Errorf("%s moved from %s to %s just now: run the command again", ref.Name, ref.Commit, got.Commit))
+	if got.commit != ref.Commit && ref.Commit != "" {
+		return fail(fmt.Errorf("%s moved from %s to %s just now: run the command again", ref.Name, ref.Commit, got.commit))
 	}
-	r := Release{Locked: Locked{Original: v.String(), Ref: ref.Name, Commit: got.Commit}, Files: got.Files}
+	r := Release{Locked: Locked{Original: v.String(), Ref: ref.Name, Commit: got.commit}, Files: got.files}
 	if r.Tree, err = r.Files.Hash(); err != nil {
 		return fail(err)
 	}
-	if r.Signed, err = signerOf(signers, got.Tag, ref.Name, got.Commit); err != nil {
+	if r.Signed, err = got.signer(ctx, signers, ref.Name); err != nil {
 		return fail(fmt.Errorf("%s: %w", ref.Name, err))
 	}
 	return r, nil
 }
 
-// signerOf returns who signed a tag, as the first of the signers name it; nil: nobody, or
-// there are no signers. All must know the key. The tag must be of that name and commit: a
-// signed one of another release may have been put in its place.
-func signerOf(signers []Signers, tag []byte, name, commit string) (*Signer, error) {
-	var first *Signer
-	for _, all := range signers {
-		who, err := all.VerifyTag(tag, time.Now())
-		switch {
-		case errors.Is(err, ErrUnsigned):
-			return nil, nil
-		case err != nil:
-			return nil, &SignatureError{err}
-		case first == nil:
-			first = &who
-		}
-	}
-	if first == nil {
-		return nil, nil
-	}
-	header, _, _ := bytes.Cut(tag, []byte("\n\n"))
-	lines := strings.Split(string(header), "\n")
-	want := []string{"object " + commit, "type commit", "tag " + strings.TrimPrefix(name, "refs/tags/")}
-	for i, w := range want {
-		if i >= len(lines) || lines[i] != w {
-			return nil, &SignatureError{fmt.Errorf("it is a tag that %s signed for something else: it lacks %q", first, w)}
-		}
-	}
-	return first, nil
-}
-
-// Verify fetches what a lock has by its ref, and returns who signed that: a key that all of
-// the signers know. What nobody signed is a [SignatureError], too.
+// Verify fetches what a lock has, and returns who signed that: a key that all of the
+// signers know. What nobody signed is a [SignatureError], too.
 func Verify(ctx context.Context, id ID, l Locked, signers []Signers) (Tree, Signer, error) {
 	fail := func(err error) (Tree, Signer, error) { return nil, Signer{}, fmt.Errorf("%s: %w", id, err) }
-	remote, err := id.Remote()
+	from, err := id.origin()
 	if err != nil {
 		return nil, Signer{}, err
 	}
-	got, err := remote.Fetch(ctx, l.Ref, id.dir)
+	got, err := from.signedLocked(ctx, l)
 	if err != nil {
 		return fail(err)
 	}
-	if got.Commit != l.Commit {
-		return fail(&SignatureError{fmt.Errorf("%s is the commit %s now, and not %s: nobody can say who signed that", l.Ref, got.Commit, l.Commit)})
-	}
-	t := Tree(got.Files)
-	if err := t.Is(l.Tree); err != nil {
+	if err := got.files.Is(l.Tree); err != nil {
 		return fail(fmt.Errorf("another tree came for the commit %s: %w", l.Commit, err))
 	}
-	who, err := signerOf(signers, got.Tag, l.Ref, l.Commit)
+	who, err := got.signer(ctx, signers, l.Ref)
 	if err == nil && who == nil {
 		err = &SignatureError{ErrUnsigned}
 	}
 	if err != nil {
 		return fail(fmt.Errorf("%s: %w", l.Ref, err))
 	}
-	return t, *who, nil
+	return got.files, *who, nil
 }
 
-// fetchLocked fetches the commit of a lock: by its name, or, from a server that sends
-// branches and tags alone, by the ref that it had.
+// fetchLocked fetches the commit of a lock.
 func fetchLocked(ctx context.Context, id ID, l Locked) (Tree, error) {
-	remote, err := id.Remote()
+	from, err := id.origin()
 	if err != nil {
 		return nil, err
 	}
-	got, err := remote.Fetch(ctx, l.Commit, id.dir)
-	if said, ok := errors.AsType[*git.Error](err); ok {
-		var moved error
-		if got, moved = remote.Fetch(ctx, l.Ref, id.dir); moved == nil && got.Commit != l.Commit {
-			moved = fmt.Errorf("%s is %s now, and the server doesn't send %s (%s)", l.Ref, got.Commit, l.Commit, said.Said)
-		}
-		err = moved
-	}
-	if err != nil {
-		return nil, err
-	}
-	return got.Files, nil
+	got, err := from.locked(ctx, l)
+	return got.files, err
 }
 
 // Store finds trees by their hashes.

@@ -11,13 +11,15 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/llmdo/workshop/internal/git"
+	"github.com/llmdo/workshop/internal/image"
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// Version is what a workshop takes of a source: a range of releases, a tag, or a commit.
+// Version is what a workshop takes of a source: a range of releases, a tag, a commit or a
+// digest.
 type Version struct {
 	text   string
-	within *semver.Constraints // nil for a tag or a commit
+	within *semver.Constraints // nil for anything but a range
 }
 
 var commitName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`) })
@@ -25,11 +27,11 @@ var commitName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // maxVersion bounds a version, in bytes: a range of alternatives without end costs time.
 const maxVersion = 100
 
-// ParseVersion reads a version: "^1.4", "~1.4.2", ">=1.2, <2", a tag such as v1.4.2, or a
-// whole commit; "" is the newest release.
+// ParseVersion reads a version: "^1.4", "~1.4.2", ">=1.2, <2", a tag such as v1.4.2, a
+// whole commit, or in a registry the digest of a manifest; "" is the newest release.
 func ParseVersion(text string) (Version, error) {
 	if len(text) > maxVersion || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
-		return Version{}, fmt.Errorf("%q is not a version: want ^1.4, v1.4.2 or a commit", clip.Bytes(text, 40))
+		return Version{}, fmt.Errorf("%q is not a version: want ^1.4, v1.4.2, or a commit or digest", clip.Bytes(text, 40))
 	}
 	v := Version{text: text}
 	if strings.ContainsAny(text, "^~<>=*, |") || text == "" {
@@ -48,6 +50,9 @@ func ParseVersion(text string) (Version, error) {
 // String is the version as it was written.
 func (v Version) String() string { return v.text }
 
+// names reports whether the version is a commit, or the digest of a manifest in a registry.
+func (v Version) names() bool { return commitName().MatchString(v.text) || image.IsDigest(v.text) }
+
 // Allows reports whether what workshop.lock has is of this version: its ref is a tag within
 // the range, or the tag, or its commit is the one. Nothing is asked.
 func (v Version) Allows(ref, commit string) bool {
@@ -56,7 +61,7 @@ func (v Version) Allows(ref, commit string) bool {
 	case v.within != nil:
 		version, err := releaseOf(tag)
 		return isTag && err == nil && v.within.Check(version)
-	case commitName().MatchString(v.text):
+	case v.names():
 		return commit == v.text
 	}
 	return isTag && tag == v.text
@@ -75,7 +80,7 @@ func (v Version) Resolve(refs []git.Ref) (git.Ref, error) {
 	switch {
 	case v.within != nil:
 		return v.newest(refs)
-	case commitName().MatchString(v.text):
+	case v.names():
 		for _, r := range refs {
 			if r.Commit == v.text {
 				return r, nil
@@ -108,8 +113,8 @@ func (v Version) newest(refs []git.Ref) (best git.Ref, err error) {
 		switch {
 		case top == nil || version.GreaterThan(top):
 			top, best = version, r
-		case version.Equal(top) && r.Commit != best.Commit:
-			return git.Ref{}, fmt.Errorf("the tags %s and %s are one version and two commits: name one of them", strings.TrimPrefix(best.Name, "refs/tags/"), name)
+		case version.Equal(top) && (r.Commit != best.Commit || r.Commit == ""):
+			return git.Ref{}, fmt.Errorf("the tags %s and %s are one version, and may differ: name one of them", strings.TrimPrefix(best.Name, "refs/tags/"), name)
 		}
 	}
 	if top == nil {

@@ -277,7 +277,7 @@ var exclusive = []struct {
 }{
 	{"github.com/docker/docker/...", []string{"internal/engine/docker", "bench", "e2e"}, "only internal/engine/docker knows the Docker client (e2e and bench look from outside)"},
 	{"github.com/docker/cli/...", []string{"internal/engine/docker", "internal/image"}, "registry credentials and contexts are the engine's, and those who pull for one"},
-	{"github.com/google/go-containerregistry/...", []string{"internal/image", "e2e"}, "images are pulled and checked in one place"},
+	{"github.com/google/go-containerregistry/...", []string{"internal/image", "internal/dev/testutil", "e2e"}, "images are pulled and checked in one place"},
 	{"github.com/spf13/cobra", []string{"internal/cli", "bench/empty"}, "only internal/cli knows cobra"},
 	{"github.com/spf13/viper", []string{"internal/cli/command", "bench/empty"}, "settings are read in one place"},
 	{"golang.org/x/term", []string{"internal/cli/terminal", "e2e", "internal/session/approval"}, "only internal/cli/terminal has a terminal, and the question for an approval"},
