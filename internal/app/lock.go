@@ -117,15 +117,15 @@ func (s *Source) newLock(ctx context.Context, before *lock.Lock) (*lock.Lock, *w
 	return l, w, nil
 }
 
-// compareLock returns the lock that the workshop would have, and in what the one that it
-// has differs.
-func (s *Source) compareLock(ctx context.Context) (*lock.Lock, []lock.Difference, error) {
+// compareLock returns in what the lock differs from the one that `workshop lock` would
+// write.
+func (s *Source) compareLock(ctx context.Context) ([]lock.Difference, error) {
 	now, w, err := s.newLock(ctx, s.lock)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	s.describe(now, w)
-	return now, lock.Compare(s.lock, now), nil
+	return lock.Check(s.lockText, s.lock, now), nil
 }
 
 // describe puts the grants into a lock, and where a link of the project leads a mount to
@@ -180,7 +180,7 @@ func (env *Env) CheckLock(ctx context.Context, s *Source) error {
 			env.Shown(filepath.Join(s.Root(), ".env")), strings.Join(names, ", "), env.Shown(s.lockFile())).
 			Hint("set it in the environment, or name the file: --env-file .env")
 	}
-	_, differences, err := s.compareLock(ctx)
+	differences, err := s.compareLock(ctx)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ const (
 	Build   Kind = "build"
 	Preset  Kind = "preset"
 	Can     Kind = "can"
+	Form    Kind = "form" // other bytes that mean the same
 )
 
 // Difference is one thing in which a workshop isn't what its lock says.
@@ -35,6 +36,8 @@ type Difference struct {
 // String is one line that says it.
 func (d Difference) String() string {
 	switch {
+	case d.Kind == Form:
+		return "the lock isn't as `workshop lock` writes it"
 	case d.Kind == Can && d.Locked == "":
 		return "+ " + d.Name
 	case d.Kind == Can:
@@ -61,6 +64,20 @@ func digestIn(image string) string {
 func short(hash string) string {
 	hash = digestIn(hash)
 	return hash[:min(len(hash), len("sha256:")+12)]
+}
+
+// Check is [Compare] for a lock as a file has it: its bytes must be those that Render
+// gives, except for the ends of lines.
+func Check(text []byte, locked, now *Lock) []Difference {
+	out := Compare(locked, now)
+	written := *locked
+	if !slices.ContainsFunc(out, func(d Difference) bool { return d.Kind == Can }) {
+		written.Can = now.Can // in their order
+	}
+	if HashText(text) != HashText(written.Render()) {
+		out = append(out, Difference{Kind: Form})
+	}
+	return out
 }
 
 // Compare returns in what a workshop, whose lock would be now, differs from the one that

@@ -184,6 +184,46 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// moved has the first line of can behind the second.
+func moved(text string) string {
+	head, rest, _ := strings.Cut(text, "can:\n")
+	lines := strings.SplitAfterN(rest, "\n", 3)
+	return head + "can:\n" + lines[1] + lines[0] + lines[2]
+}
+
+// Other bytes that mean the same are a difference, except for the ends of lines.
+func TestCheckForm(t *testing.T) {
+	l := locked(t, file, nil)
+	text := string(l.Render())
+	const form = "the lock isn't as `workshop lock` writes it"
+	swap := func(old, with string) string { return strings.Replace(text, old, with, 1) }
+	for _, c := range []struct{ name, text, want string }{
+		{"as written", text, ""},
+		{"CRLF", strings.ReplaceAll(text, "\n", "\r\n"), ""},
+		{"a comment", swap("can:\n", "can: # all\n"), form},
+		{"quoted", swap("- one network restricted", `- "one network restricted"`), form},
+		{"an empty part", swap("can:\n", "sources: {}\ncan:\n"), form},
+		{"another order", moved(text), form},
+		{"a preset", strings.Replace(text, l.Presets["nodejs"], HashText(nil), 1), "preset nodejs is"},
+		{"a preset and a comment", strings.Replace(text, l.Presets["nodejs"], HashText(nil)+" # new", 1), "preset nodejs is \n" + form},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			read, list := Parse("workshop.lock", []byte(c.text))
+			if len(list) > 0 {
+				t.Fatal(list)
+			}
+			var got []string
+			for _, d := range Check([]byte(c.text), read, l) {
+				line, _, _ := strings.Cut(d.String(), "sha256:")
+				got = append(got, line)
+			}
+			if strings.TrimSpace(strings.Join(got, "\n")) != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestPin(t *testing.T) {
 	w, list := workshop.Load(t.Context(), fstest.MapFS{"workshop.yaml": {Data: []byte(`workshop:
   name: p
