@@ -27,13 +27,13 @@ import (
 // the file: it is never taken for none.
 func (s *Source) readLock(fsys fs.FS) {
 	name := lock.FileOf(s.Base())
-	text, err := boundedfile.ReadFS(fsys, name, lock.MaxSize)
+	text, err := lock.Read(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	if err != nil {
 		s.lockProblems = diag.List{{Severity: diag.Error, Code: "bad-lock", Range: diag.Range{Filename: name},
-			Summary: "the lock can't be read: " + boundedfile.Reason(err)}}
+			Summary: "the lock can't be read: " + boundedfile.Reason(err), Hint: lock.Hint}}
 		return
 	}
 	s.lockText = text

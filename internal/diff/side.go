@@ -74,7 +74,7 @@ func (s *Side) keep(fsys fs.FS, name string) {
 
 // lockFile reads the lock. One that can't be read is there, and pins nothing.
 func (s *Side) lockFile(fsys fs.FS, name string) {
-	data, err := boundedfile.ReadFS(fsys, name, lock.MaxSize)
+	data, err := lock.Read(fsys, name)
 	if err != nil && isAbsent(err) {
 		return
 	}

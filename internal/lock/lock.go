@@ -12,6 +12,8 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -20,6 +22,7 @@ import (
 	"github.com/llmdo/workshop/firewall/presets"
 	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/internal/image/reference"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -59,6 +62,18 @@ type Image struct {
 // FileOf returns the name of the lock of a workshop file.
 func FileOf(file string) string {
 	return strings.TrimSuffix(file, path.Ext(file)) + ".lock"
+}
+
+// ErrLink refuses a lock that is a symbolic link: what it leads to may be exchanged without
+// a change of any file that is reviewed as a lock.
+var ErrLink = errors.New("is a symbolic link, want a regular file")
+
+// Read reads the text of a file.
+func Read(fsys fs.FS, name string) ([]byte, error) {
+	if info, err := fs.Lstat(fsys, name); err == nil && info.Mode().Type() == fs.ModeSymlink {
+		return nil, ErrLink
+	}
+	return boundedfile.ReadFS(fsys, name, MaxSize)
 }
 
 // New returns the lock of a workshop that was compiled from files, by their paths relative

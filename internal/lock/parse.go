@@ -17,8 +17,8 @@ import (
 	"github.com/llmdo/workshop/internal/lib/yamltext"
 )
 
-// hint is the way out of a lock that can't be read: nothing is lost by it.
-const hint = "run `workshop lock`, and review what `git diff` shows"
+// Hint is the way out of a lock that can't be read: nothing is lost by it.
+const Hint = "run `workshop lock`, and review what `git diff` shows"
 
 // Parse reads a file; name is for the places of what is wrong with it. A lock with
 // errors is nil: it is never taken for an empty one.
@@ -52,7 +52,7 @@ func (p *parser) failAt(line, column int, summary string) {
 	}
 	at := diag.Pos{Line: line, Column: column}
 	p.problems = append(p.problems, diag.Diagnostic{
-		Severity: diag.Error, Code: "bad-lock", Summary: summary, Hint: hint, Range: diag.Range{Filename: p.name, Start: at, End: at},
+		Severity: diag.Error, Code: "bad-lock", Summary: summary, Hint: Hint, Range: diag.Range{Filename: p.name, Start: at, End: at},
 	})
 }
 
