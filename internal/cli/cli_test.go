@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,7 +43,7 @@ func params(dir string, env func(*testscript.Env) error) testscript.Params {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": cmdCode},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": cmdCode, "registry": cmdRegistry},
 		Setup: func(e *testscript.Env) error {
 			// Beside the script's directory: what contains a home isn't mounted.
 			home, err := os.MkdirTemp("", "workshop-home-")
@@ -80,6 +81,16 @@ func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+// cmdRegistry is `registry`: an empty registry on the loopback, at $REGISTRY.
+func cmdRegistry(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: registry")
+	}
+	s := httptest.NewServer(testutil.Registry(nil))
+	ts.Defer(s.Close)
+	ts.Setenv("REGISTRY", s.Listener.Addr().String())
 }
 
 // TestScripts runs everything that needs no engine; the one that is named

@@ -72,6 +72,19 @@ func releaseOf(tag string) (*semver.Version, error) {
 	return semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
 }
 
+// IsRelease reports whether a tag is a version that ranges find.
+func IsRelease(tag string) bool { _, err := releaseOf(tag); return err == nil }
+
+// RangeOf is the range of versions that are compatible with a release: ^1.4 of v1.4.2; of a
+// prerelease itself.
+func RangeOf(tag string) string {
+	v, err := releaseOf(tag)
+	if err != nil || v.Prerelease() != "" {
+		return tag
+	}
+	return fmt.Sprintf("^%d.%d", v.Major(), v.Minor())
+}
+
 // Resolve returns the tag or commit that a version means in a repository with these
 // references: the newest release of a range, never a prerelease unless the range names
 // one; and a commit only where a branch or tag points at it, since a server may have
