@@ -62,11 +62,19 @@ func TestB46_WhatRunsIsLocked(t *testing.T) {
 		t.Error(d.Err)
 	}
 	s.Expect(4, "call", "--frozen", "worker", "read_file", `{"path": "/src/a.txt"}`)
+	if d := s.Expect(4, "restart", "--frozen"); !strings.Contains(d.Err, "+ worker tool search_files") {
+		t.Error(d.Err)
+	}
+	s.Expect(0, "restart")
 	s.Expect(0, "lock")
+	if d := s.Expect(4, "restart", "--frozen", "worker"); !strings.Contains(d.Err, "the running workshop is older than workshop.lock (B46)") {
+		t.Error(d.Err)
+	}
 	if d := s.Expect(4, "call", "--frozen", "worker", "read_file", `{"path": "/src/a.txt"}`); !strings.Contains(d.Err, "the running workshop is older than workshop.lock (B46)") {
 		t.Error(d.Err)
 	}
 	s.Up("--frozen")
+	s.Expect(0, "restart", "--frozen")
 	s.Expect(0, "call", "--frozen", "worker", "read_file", `{"path": "/src/a.txt"}`)
 	runs("first")
 

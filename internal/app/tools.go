@@ -171,7 +171,7 @@ func (h *Tools) Look(ctx context.Context) error {
 		return err
 	}
 	h.engine = r
-	current := sync.OnceValues(func() (*Project, error) { return h.collect(h.ctx) })
+	current := sync.OnceValues(func() (*Project, error) { return r.collect(h.ctx, h.c) })
 	h.current.Store(&current)
 	seen, err := r.Look(ctx, false)
 	if err != nil {

@@ -12,7 +12,11 @@ import (
 // way: what is offered is checked by both, and each can only narrow the other.
 func (h *Tools) warnChanged(ctx context.Context) {
 	env := h.env
-	plan, err := h.differs(ctx)
+	var plan *engine.Plan
+	ready, err := (*h.current.Load())()
+	if err == nil {
+		plan, err = h.engine.differs(ctx, ready, h.names)
+	}
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -25,12 +29,22 @@ func (h *Tools) warnChanged(ctx context.Context) {
 
 // refuseChanged refuses workers that aren't what the lock says (B46).
 func (h *Tools) refuseChanged(ctx context.Context) error {
-	plan, err := h.differs(ctx)
+	ready, err := (*h.current.Load())()
 	if err != nil {
 		return err
 	}
-	if !plan.Empty() {
-		return Fail(CodeRefused, "the running workshop is older than %s (B46)", h.env.Shown(h.c.lockFile())).Hint("run `workshop up --frozen`")
+	return h.engine.refuseOlder(ctx, ready, h.names)
+}
+
+// refuseOlder refuses workers of a project that run, or ran, and aren't what its lock says
+// (B46).
+func (r *Running) refuseOlder(ctx context.Context, ready *Project, names []string) error {
+	plan, err := r.differs(ctx, ready, names)
+	if err != nil {
+		return err
+	}
+	if !plan.OnlyStarts() {
+		return Fail(CodeRefused, "the running workshop is older than %s (B46)", r.env.Shown(ready.lockFile())).Hint("run `workshop up --frozen`")
 	}
 	return nil
 }
@@ -64,17 +78,13 @@ func (h *Tools) changed() string {
 	return text
 }
 
-// differs is what `up` would do with the wanted workers.
-func (h *Tools) differs(ctx context.Context) (*engine.Plan, error) {
-	ready, err := (*h.current.Load())()
-	if err != nil {
+// differs is what `up` would do with workers of a project, all where there are no names.
+func (r *Running) differs(ctx context.Context, ready *Project, names []string) (plan *engine.Plan, err error) {
+	d := engine.Desired{Compiled: ready.Compiled, Only: names, Pulled: true}
+	if d.Builds, err = r.env.buildHashes(ctx, ready); err != nil {
 		return nil, err
 	}
-	d := engine.Desired{Compiled: ready.Compiled, Only: h.names, Pulled: true}
-	if d.Builds, err = h.env.buildHashes(ctx, ready); err != nil {
-		return nil, err
-	}
-	seen, err := h.engine.Observe(ctx, h.c.Name, engine.DesiredImages(d)...)
+	seen, err := r.Observe(ctx, ready.Name, engine.DesiredImages(d)...)
 	if err != nil {
 		return nil, err
 	}
@@ -82,15 +92,15 @@ func (h *Tools) differs(ctx context.Context) (*engine.Plan, error) {
 }
 
 // collect adds the facts of this machine. What prevents a start does not matter here.
-func (h *Tools) collect(ctx context.Context) (*Project, error) {
-	info, err := h.engine.Info(ctx)
+func (r *Running) collect(ctx context.Context, c *Project) (*Project, error) {
+	info, err := r.Info(ctx)
 	if err != nil {
 		return nil, err
 	}
-	o := h.env.factsOptions(h.c, info)
-	if o.InitImage, o.InitVolume, err = h.engine.InitNames(ctx); err != nil {
+	o := r.env.factsOptions(c, info)
+	if o.InitImage, o.InitVolume, err = r.InitNames(ctx); err != nil {
 		return nil, err
 	}
-	ready, _ := withFacts(ctx, h.c, o)
+	ready, _ := withFacts(ctx, c, o)
 	return ready, nil
 }

@@ -37,6 +37,13 @@ func (p *Plan) Empty() bool {
 	return true
 }
 
+// OnlyStarts reports whether the plan at most starts containers as they are.
+func (p *Plan) OnlyStarts() bool {
+	q := *p
+	q.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool { return s.Op == OpStartContainer })
+	return q.Empty()
+}
+
 // Starts reports whether the plan starts the container of a service.
 func (p *Plan) Starts(service string) bool {
 	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Op == OpStartContainer && s.Service == service })
