@@ -35,6 +35,10 @@ type Options struct {
 	// Build agrees to images that are built from the repository. Without it, one
 	// that a person hasn't agreed to yet is an error.
 	Build bool
+	// Frozen refuses a workshop that isn't what its workshop.lock says, or that has none,
+	// as --frozen. In continuous integration that is so where there is a lock, unless
+	// the user's settings say `frozen: false`.
+	Frozen bool
 	// Approve is asked about calls that need a yes. An error refuses the call; nil
 	// refuses them all. Of one worker's calls it is asked one after the other. Where
 	// the user's settings name who is asked (approvals_command, approvals_socket),
@@ -140,6 +144,9 @@ func environment(o Options) (*app.Env, error) {
 	}
 	env.Settings.Project = cmp.Or(o.Project, env.Settings.Project)
 	env.Settings.Engine = cmp.Or(o.Engine, env.Settings.Engine)
+	if o.Frozen {
+		env.Settings.Frozen = &o.Frozen
+	}
 	return env, nil
 }
 

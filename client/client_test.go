@@ -71,6 +71,40 @@ func TestNoFileAndNoEngine(t *testing.T) {
 	}
 }
 
+// B46: a workshop that isn't what its lock says is not opened, and no engine is asked.
+func TestFrozen(t *testing.T) {
+	files := map[string]string{
+		"workshop.yaml": "workshop:\n  name: x\n  container: {image: host}\n  workers: [{name: one, tools: [read_file], instructions: x}]\n",
+	}
+	const stale = "version: 1\nfiles: {}\nimages: {host: unpinned}\ncan: []\n...\n"
+	for _, c := range []struct {
+		name, lock, ci string
+		frozen         bool
+		want           string
+	}{
+		{"without a lock", "", "", true, "there is no workshop.lock"},
+		{"another lock", stale, "", true, "+ one tool read_file"},
+		{"another lock in CI", stale, "true", false, "+ one tool read_file"},
+		{"another lock on a desk", stale, "", false, "no.sock"},
+		{"no lock in CI", "", "true", false, "no.sock"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if files["workshop.lock"] = c.lock; c.lock == "" {
+				delete(files, "workshop.lock")
+			}
+			dir := lonely(t, files)
+			for _, name := range []string{"CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "WORKSHOP_FROZEN"} {
+				t.Setenv(name, "")
+			}
+			t.Setenv("CI", c.ci)
+			_, err := client.Open(t.Context(), client.Options{Dir: dir, Engine: "docker", Up: true, Frozen: c.frozen})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v; want %q", err, c.want)
+			}
+		})
+	}
+}
+
 // docs/go.md shows the program of examples/client as it is.
 func TestDocument(t *testing.T) {
 	doc, err := os.ReadFile("../docs/go.md")
