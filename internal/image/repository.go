@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/llmdo/workshop/internal/image/reference"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // Limits of a repository of artifacts, which are small.
@@ -233,7 +234,7 @@ func (r *Repository) explained(ctx context.Context, err error) error {
 	case errors.As(err, &status) && status.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("%w: %s", ErrNoArtifact, statusHint(status, r.ref))
 	case errors.As(err, &status):
-		return fmt.Errorf("%w: %s", err, statusHint(status, r.ref))
+		return fmt.Errorf("%s: %s", clip.Bytes(err.Error(), 300), statusHint(status, r.ref))
 	}
 	return err
 }

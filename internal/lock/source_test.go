@@ -65,6 +65,23 @@ can:
 	}
 }
 
+// A source of a registry has the digest of its manifest as the commit.
+func TestSourceOfRegistry(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("ab", 32)
+	l := Empty()
+	l.Sources["registry.example.org:5000/acme/w/:oci"] = Source{Locked: source.Locked{Original: "^1.4", Ref: "refs/tags/v1.4.2", Commit: digest, Tree: aTree}, Via: []string{"workshop.yaml"}}
+	l.Sources["[2001:db8::1]:5000/w/:oci"] = Source{Locked: source.Locked{Original: digest, Ref: digest, Commit: digest, Tree: aTree}, Via: []string{"workshop.yaml"}}
+	got, list := Parse("workshop.lock", l.Render())
+	if len(list) > 0 || cmp.Diff(l, got) != "" {
+		t.Errorf("%v: %s", list, cmp.Diff(l, got))
+	}
+	for _, bad := range []string{digest[:70], "sha512:" + strings.Repeat("ab", 32), strings.ToUpper(digest)} {
+		if _, list := Parse("workshop.lock", []byte(strings.ReplaceAll(string(l.Render()), digest, bad))); len(list) == 0 {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+}
+
 // B46: a source that isn't whole is an error with a line.
 func TestBadSource(t *testing.T) {
 	good := string(withSources().Render())
