@@ -111,8 +111,12 @@ func syntaxError(src *source, err error) diag.Diagnostic {
 	case strings.Contains(msg, "expected single document"):
 		d.Summary = "the file has several documents, separated by `---`"
 		d.Hint = "write one workshop in one file"
-		if i := strings.Index(string(src.data), "\n---"); i >= 0 {
-			d.Range = src.span(i+1, i+4)
+		if at, ok := yamltext.SecondDocument(src.data, src.skip); ok {
+			d.Range = src.span(at, at+3)
+			if !bytes.HasPrefix(src.data[at:], []byte("---")) {
+				d.Range = src.span(at, at)
+				d.Summary = "text follows `...`, the end of the document"
+			}
 		}
 		return d
 	case !errors.As(err, &load):

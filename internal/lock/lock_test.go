@@ -115,6 +115,7 @@ func TestBad(t *testing.T) {
 		{"conflict", swap("images:\n", "<<<<<<< HEAD\nimages:\n"), "workshop.lock:6:1: the lock has conflict markers of a merge"},
 		{"twice", swap("presets:\n", "files: {}\npresets:\n"), `the key "files" is given twice`},
 		{"twice below", swap("images:\n", "  workshop.yaml: sha256:"+strings.Repeat("0", 64)+"\nimages:\n"), `workshop.lock:6:3: the key "workshop.yaml" is given twice`},
+		{"twice as a whole", "version: 1\nfiles: {}\ncan: []\n...\nversion: 1\n...\n", "workshop.lock:5:1: the lock has a second document"},
 		{"no version", swap("version: 1\n", ""), "the lock has no version"},
 		{"newer", swap("version: 1\n", "version: 2\n"), "workshop.lock:2:10: the lock has version 2, this program knows 1"},
 		{"no files", "version: 1\ncan: []\n...\n", "the lock has no files"},

@@ -84,6 +84,10 @@ func (p *parser) document(data []byte) {
 		p.failAt(len(lines), 1, "the lock is cut off: its last line isn't `"+end+"`")
 		return
 	}
+	if at, found := yamltext.SecondDocument(data, 0); found {
+		p.failAt(1+bytes.Count(data[:at], []byte("\n")), 1, "the lock has a second document")
+		return
+	}
 	var doc yaml.Node
 	if err := load(data, &doc); err != nil {
 		p.failAt(lineOf(err), 1, "the lock is not valid YAML: "+clip.Bytes(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " "), 200))
