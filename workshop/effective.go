@@ -3,8 +3,6 @@ package workshop
 import (
 	"maps"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/llmdo/workshop/firewall"
 )
@@ -94,15 +92,4 @@ func namedSecrets(base []Secret, named *[]Secret) []Secret {
 		}
 	}
 	return out
-}
-
-func durationText(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = s[:len(s)-2]
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = s[:len(s)-2]
-	}
-	return s
 }

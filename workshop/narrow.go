@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/lib/durationtext"
 )
 
 // excess is something that an inner container has and the outer one, which
@@ -149,7 +150,7 @@ func (c *Container) limits() []limit {
 		size("scratch", c.Scratch), size("tmp", c.Tmp), size("shm", c.Shm), size("home", c.Home), size("resources.memory", r.Memory),
 		{"resources.cpu", r.CPU.V, number(r.CPU.V), r.CPU.Source},
 		{"resources.pids", float64(r.PIDs.V), fmt.Sprint(r.PIDs.V), r.PIDs.Source},
-		{"resources.timeout", float64(r.Timeout.V), durationText(r.Timeout.V), r.Timeout.Source},
+		{"resources.timeout", float64(r.Timeout.V), durationtext.Of(r.Timeout.V), r.Timeout.Source},
 	}
 }
 

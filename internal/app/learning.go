@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/durationtext"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -91,7 +91,7 @@ func (env *Env) warnLearning(workers []string, until time.Time) {
 names that aren't allowed are resolved: a query can carry data to a name server (B23)
 every name passes on ports 80 and 443 (B24), and on other TCP ports (B25)
 Still enforced: deny lines; private addresses, this machine, other containers, metadata, loopback and link-local stay closed (B26, B31); resolvers over HTTPS.`,
-		WhenText(until), grant.LengthText(time.Until(until)), WorkersText(workers))
+		WhenText(until), durationtext.Of(time.Until(until).Round(time.Second)), WorkersText(workers))
 	env.hint("%s", endLearning)
 	env.hint("afterwards: `workshop firewall suggest` makes lines of what was let through")
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
-	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/lib/durationtext"
 )
 
 // RuleChange is a change of what workers may reach: in the running guard, or in the
@@ -229,5 +229,5 @@ func EndText(until time.Time, deny bool) string {
 	if until.IsZero() {
 		return RuleChange{Deny: deny}.End()
 	}
-	return fmt.Sprintf("until %s (%s)", WhenText(until), grant.LengthText(max(0, time.Until(until))))
+	return fmt.Sprintf("until %s (%s)", WhenText(until), durationtext.Of(max(0, time.Until(until).Round(time.Second))))
 }

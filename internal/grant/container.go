@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/llmdo/workshop/internal/lib/durationtext"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -67,7 +67,7 @@ func (l *lines) limits(c *workshop.Container) {
 	r := &c.Resources
 	l.add(CPU, "", textOf(l.form, r.CPU, func(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }), r.CPU.Source)
 	l.add(PIDs, "", textOf(l.form, r.PIDs, func(n int64) string { return strconv.FormatInt(n, 10) }), r.PIDs.Source)
-	l.add(Timeout, "", textOf(l.form, r.Timeout, LengthText), r.Timeout.Source)
+	l.add(Timeout, "", textOf(l.form, r.Timeout, durationtext.Of), r.Timeout.Source)
 }
 
 // BuildText is the context of a build, and its Dockerfile where that has a name of its own.
@@ -171,16 +171,4 @@ func portLine(p *workshop.Port, f Form) string {
 		out += ", expose_beyond_host: true"
 	}
 	return out
-}
-
-// LengthText is a duration as a person writes it: "30m", "1h30m".
-func LengthText(d time.Duration) string {
-	s := d.Round(time.Second).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/cli/command"
-	"github.com/llmdo/workshop/internal/grant"
+	"github.com/llmdo/workshop/internal/lib/durationtext"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
@@ -123,7 +123,7 @@ func (a verbs) sayChanged(done *app.LiveChange, o app.RuleChange) {
 		did = "denied"
 	}
 	if o.For > 0 {
-		end = "until " + app.WhenText(done.Until) + " (" + grant.LengthText(o.For) + ")"
+		end = "until " + app.WhenText(done.Until) + " (" + durationtext.Of(o.For) + ")"
 	}
 	if done.Cut > 0 {
 		end += ", " + app.Count(done.Cut, "connection") + " ended"

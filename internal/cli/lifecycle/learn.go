@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/cli/command"
-	"github.com/llmdo/workshop/internal/grant"
+	"github.com/llmdo/workshop/internal/lib/durationtext"
 )
 
 // How long a room learns.
@@ -37,7 +37,7 @@ func (o *learnOptions) check(cmd *cobra.Command) error {
 		}
 	}
 	if o.lasts < time.Second || o.lasts > maxLearn {
-		return command.UsageError(cmd, "--for %v: from a second to %s", o.lasts, grant.LengthText(maxLearn))
+		return command.UsageError(cmd, "--for %v: from a second to %s", o.lasts, durationtext.Of(maxLearn))
 	}
 	return nil
 }

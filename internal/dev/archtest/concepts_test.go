@@ -56,6 +56,7 @@ var concepts = []struct {
 		"internal/trust/list.go":           "a stream, indented",
 		"internal/cli/command/encode.go":   "a stream, indented",
 	}},
+	{"a duration in words", "internal/lib/durationtext", `"(m0s|h0m)"`, nil},
 	{"words for a shell", "internal/lib/shellquote", "`'\\\\''`", map[string]string{
 		"internal/session/audit/redact.go": "secrets are looked for in every form that they may have",
 	}},
