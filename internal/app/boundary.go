@@ -28,6 +28,9 @@ func (env *Env) MayRun(ctx context.Context, s *Source) error {
 				return err
 			}
 		}
+		if err := env.sourcesSigned(s, settings); err != nil {
+			return err
+		}
 		s.allowed = true
 	}
 	return env.CheckLock(ctx, s)

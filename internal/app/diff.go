@@ -126,7 +126,11 @@ func tracked(ctx context.Context, root, name string) bool {
 // diffSide reads one side. Problems of it are an event; revision is in the names of its
 // files.
 func (env *Env) diffSide(ctx context.Context, fsys fs.FS, name, root, revision string) (diff.Side, error) {
-	side, list := diff.Read(ctx, fsys, name, filepath.ToSlash(root))
+	sources, err := env.sourcesOf(fsys, name)
+	if err != nil {
+		return diff.Side{}, err
+	}
+	side, list := diff.Read(ctx, fsys, name, filepath.ToSlash(root), sources.open)
 	if ctx.Err() != nil {
 		return side, context.Cause(ctx)
 	}
@@ -134,7 +138,7 @@ func (env *Env) diffSide(ctx context.Context, fsys fs.FS, name, root, revision s
 		return side, nil
 	}
 	shown := func(file string) string {
-		if file == "" || revision != "" {
+		if file == "" || revision != "" && !isAddress(file) {
 			return prefixed(revision, file)
 		}
 		return env.shownIn(root, file)
@@ -162,8 +166,8 @@ func prefixed(revision, file string) string {
 
 // shownIn is a file of a directory as the user would write it.
 func (env *Env) shownIn(dir, file string) string {
-	if file == "" {
-		return ""
+	if file == "" || isAddress(file) {
+		return file
 	}
 	return filepath.ToSlash(env.Shown(filepath.Join(dir, filepath.FromSlash(file))))
 }

@@ -43,6 +43,14 @@ type Env struct {
 	MachineSettings string
 	// AgreeBuild asks a person whether an image may be built; nil: nobody is there.
 	AgreeBuild func(context.Context, BuildRequest) (bool, error)
+	// AgreeSources asks a person about files of other repositories; nil: nobody is there.
+	AgreeSources func(context.Context, []SourceRequest) (bool, error)
+	// Offline: no other repository is asked for anything.
+	Offline bool
+	// fetches: what is read is about to run, so that its sources are fetched where they
+	// aren't there. resolver chooses what a lock will have; nil: the lock has it.
+	fetches  bool
+	resolver *resolver
 }
 
 // Warnings are those of a file that a command says. Errors always are.

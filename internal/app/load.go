@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/diag"
@@ -29,13 +30,26 @@ func (env *Env) loaded(s *Source) error {
 		if n == len(s.lockProblems) {
 			file = s.lockFile()
 		}
-		err := Fail(codeOf(s.Diagnostics), "%s is invalid: %s%s", env.Shown(file), Count(n, "error"), env.spoiled(s))
+		code := codeOf(s.Diagnostics)
+		if env.fetches && env.resolver == nil && codeOf(s.onlyErrors().Diagnostics) == CodeInvalid && slices.ContainsFunc(s.Diagnostics, differsFromLock) {
+			code = CodeRefused // nothing runs that isn't what the lock has
+		}
+		is := "is invalid"
+		if !slices.ContainsFunc(s.onlyErrors().Diagnostics, func(d diag.Diagnostic) bool { return !strings.HasPrefix(d.Code, "source-") }) {
+			is = "can't be loaded" // what it names can't
+		}
+		err := Fail(code, "%s %s: %s%s", env.Shown(file), is, Count(n, "error"), env.spoiled(s))
 		if env.Warnings != WarnNone { // it is about the file, as `up` is
 			return err
 		}
 		return env.hintRecorded(err)
 	}
 	return nil
+}
+
+// differsFromLock reports whether a source isn't what the lock says.
+func differsFromLock(d diag.Diagnostic) bool {
+	return d.Code == "source-not-locked" || d.Code == "source-changed"
 }
 
 // spoiled says of a file that can't be loaded that a worker may have made it so; empty:
@@ -139,6 +153,14 @@ func (env *Env) Compile(ctx context.Context) (*Project, error) {
 	return env.compileSource(s)
 }
 
+// CompileToRun is Compile of what is about to run: its sources are fetched where they
+// aren't there, as the lock has them.
+func (env *Env) CompileToRun(ctx context.Context) (*Project, error) {
+	env.fetches = true
+	defer func() { env.fetches = false }()
+	return env.Compile(ctx)
+}
+
 // compileSource is Compile for a source that was read, without errors.
 func (env *Env) compileSource(s *Source) (*Project, error) {
 	if err := s.runs(); err != nil {
@@ -176,8 +198,10 @@ func codeOf(list diag.List) int {
 	for _, d := range list {
 		switch {
 		case d.Severity != diag.Error:
-		case d.Code == "process-isolation", d.Code == "import-needs":
+		case d.Code == "process-isolation", d.Code == "import-needs", d.Code == "source-refused":
 			code = CodeRefused
+		case d.Code == "source-not-fetched":
+			code = max(code, CodeFailed)
 		default:
 			code = max(code, CodeInvalid)
 		}

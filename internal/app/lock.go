@@ -69,7 +69,11 @@ func (s *Source) symbolic(ctx context.Context) (*workshop.Workshop, error) {
 		return s.Workshop, nil
 	}
 	fsys := projectFS{dir: s.Root(), named: s.named, read: s.read}
-	w, list := workshop.Load(ctx, fsys, s.Base(), workshop.Options{Symbols: true, Root: filepath.ToSlash(s.Root()), FollowFile: true})
+	o := workshop.Options{Symbols: true, Root: filepath.ToSlash(s.Root()), FollowFile: true}
+	if s.from != nil {
+		o.OpenSource = s.from.open
+	}
+	w, list := workshop.Load(ctx, fsys, s.Base(), o)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -87,6 +91,9 @@ func (s *Source) newLock(ctx context.Context, before *lock.Lock) (*lock.Lock, *w
 		return nil, nil, err
 	}
 	l := lock.New(w, s.compiledFiles())
+	for _, used := range w.Sources {
+		l.Sources[used.ID] = s.from.lockedAs(used)
+	}
 	root := RealPath(s.Root())
 	for name, img := range l.Images {
 		ref, inFiles := lock.InFiles(name)
@@ -158,8 +165,8 @@ func (env *Env) frozen(s *Source) bool {
 }
 
 // CheckLock refuses a workshop that isn't what its lock says (B46): where that must be so
-// ([Settings.Frozen]) in any way, else where an image differs. Of other differences the
-// grants are named.
+// ([Settings.Frozen]) in any way, else where an image or a source differs. Of other
+// differences the grants are named.
 func (env *Env) CheckLock(ctx context.Context, s *Source) error {
 	if s.flags && env.frozen(s) {
 		return Fail(CodeInvalid, "a run without a file has no lock, and --frozen runs only what one says (B46)").Hint("leave --frozen out")
@@ -185,10 +192,13 @@ func (env *Env) CheckLock(ctx context.Context, s *Source) error {
 		return err
 	}
 	var can, refused []string
+	what := "an image"
 	for _, d := range differences {
 		switch {
 		case d.Kind == lock.Can:
 			can = append(can, d.String())
+		case d.Kind == lock.SourceK && d.Field+d.Now != "":
+			refused, what = append(refused, d.String()), "a source"
 		case d.Kind == lock.ImageK && d.Now != "":
 			refused = append(refused, d.String())
 		case frozen && d.Kind != lock.Preset:
@@ -199,7 +209,7 @@ func (env *Env) CheckLock(ctx context.Context, s *Source) error {
 	case frozen && len(can)+len(refused) > 0:
 		return Fail(CodeRefused, "the workshop isn't what %s says (B46); nothing was started:%s", env.Shown(s.lockFile()), listed(append(refused, can...))).Hint(lockHint)
 	case len(refused) > 0:
-		return Fail(CodeRefused, "an image isn't what %s says (B46); nothing was started:%s", env.Shown(s.lockFile()), listed(refused)).Hint(lockHint)
+		return Fail(CodeRefused, "%s isn't what %s says (B46); nothing was started:%s", what, env.Shown(s.lockFile()), listed(refused)).Hint(lockHint)
 	case len(can) > 0:
 		env.warn("%s is out of date; what workers are granted beyond it, or no more:%s", env.Shown(s.lockFile()), listed(can))
 		env.hint(lockHint)

@@ -18,8 +18,10 @@ import (
 type LockOptions struct {
 	// Upgrade looks up images again that are locked.
 	Upgrade bool
-	// Offline asks no registry.
+	// Offline asks no registry, and no source.
 	Offline bool
+	// Yes agrees to sources that the settings allow.
+	Yes bool
 	// Ask puts a yes-or-no question to a person; nil if nobody is there.
 	Ask func(context.Context, string) (bool, error)
 }
@@ -55,7 +57,11 @@ func (env *Env) loadForLock(ctx context.Context) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := env.read(ctx, file, true)
+	s, err := env.read(ctx, file, true, nil)
+	for err == nil && env.resolver != nil && env.resolver.again {
+		env.resolver.again = false
+		s, err = env.read(ctx, file, true, nil)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +71,9 @@ func (env *Env) loadForLock(ctx context.Context) (*Source, error) {
 // Lock writes the lock of the workshop. Images that are locked stay as they are; a lock
 // that can't be read, as after a merge, is written anew.
 func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
-	env.RepairLock = true
+	env.RepairLock, env.Offline = true, o.Offline
+	env.fetches, env.resolver = true, newResolver(o.Upgrade, o.Yes)
+	defer func() { env.fetches, env.resolver = false, nil }()
 	s, err := env.loadForLock(ctx)
 	if err != nil {
 		return LockResult{}, err
@@ -79,8 +87,11 @@ func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
 	if err := env.ReviewDefinition(ctx, p, o.Ask); err != nil {
 		return r, err
 	}
+	if err := s.from.acceptChosen(ctx); err != nil {
+		return r, err
+	}
 	for _, problem := range s.lockProblems {
-		env.warn("%s was not read, and all images are looked up: %s", r.File, problem.Summary)
+		env.warn("%s was not read, and all images and sources are looked up: %s", r.File, problem.Summary)
 	}
 	before := s.lock
 	if r.New = before == nil; r.New {

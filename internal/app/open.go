@@ -49,7 +49,9 @@ func (env *Env) Open(ctx context.Context, o ToolsOptions) (*Tools, error) {
 
 // quietCompile is compile whose problems are in the error.
 func (env *Env) quietCompile(ctx context.Context) (*Project, error) {
+	env.fetches = true
 	s, err := env.readFound(ctx)
+	env.fetches = false
 	if err != nil {
 		return nil, err
 	}

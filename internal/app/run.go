@@ -31,7 +31,9 @@ type RunOptions struct {
 // LoadRun loads and compiles a run's project, which nothing else has: several runs, and
 // the workshop itself, are up at the same time.
 func (env *Env) LoadRun(ctx context.Context, o *RunOptions) (*Project, error) {
+	env.fetches = !o.Print
 	s, err := env.runSource(ctx, o)
+	env.fetches = false
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,9 @@ type Source struct {
 	// lines are the flags of a run, by the lines of their text.
 	lines map[int]string
 	// lock is nil where there is none, or one with lockProblems.
-	lock         *lock.Lock
+	lock *lock.Lock
+	// from opens what it extends and imports; nil: it can't.
+	from         *sources
 	lockText     []byte
 	lockProblems diag.List
 	lockChecked  bool // by [Env.CheckLock]
@@ -68,11 +70,12 @@ func (s *Source) Base() string { return filepath.Base(s.Path) }
 // Read loads one file. Problems of the file are in the result, an error
 // is a file that can't be read at all.
 func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
-	return env.read(ctx, file, false)
+	return env.read(ctx, file, false, nil)
 }
 
-// read is Read; symbols leaves variables as they are, and reads no files of them.
-func (env *Env) read(ctx context.Context, file string, symbols bool) (*Source, error) {
+// read is Read; symbols leaves variables as they are, and reads no files of them. A file
+// that is to take the place of like's has its sources.
+func (env *Env) read(ctx context.Context, file string, symbols bool, like *Source) (*Source, error) {
 	s := &Source{Path: filepath.Clean(file)}
 	s.shownDir = env.Shown(s.Root())
 	s.read = map[string]*kept{}
@@ -103,8 +106,13 @@ func (env *Env) read(ctx context.Context, file string, symbols bool) (*Source, e
 		FollowFile: follow,
 		Symbols:    symbols,
 	}
+	s.readLock(fsys)
+	if s.from = env.sourcesFor(s); like != nil {
+		s.from = like.from
+	}
+	o.OpenSource = s.from.open
 	s.Workshop, s.Diagnostics = workshop.Load(ctx, fsys, s.Base(), o)
-	if s.readLock(fsys); !env.RepairLock {
+	if !env.RepairLock {
 		s.Diagnostics = append(s.Diagnostics, s.lockProblems...)
 	}
 	if ctx.Err() != nil {
@@ -195,11 +203,14 @@ func (s *Source) shownCommands(hint, name string) string {
 
 // ShownFile is a file of the project as the user would write it.
 func (s *Source) ShownFile(name string) string {
-	if name == "" || filepath.IsAbs(name) {
+	if name == "" || filepath.IsAbs(name) || isAddress(name) {
 		return name
 	}
 	return path.Join(filepath.ToSlash(s.shownDir), name)
 }
+
+// isAddress reports whether a file is one of another repository, as diagnostics name it.
+func isAddress(name string) bool { return strings.Contains(name, "://") }
 
 // projectFS is the project directory, out of which no symbolic link leads,
 // together with single files that the command line named.

@@ -189,10 +189,13 @@ A flag wins over the environment, the environment over
 | approvals_command | WORKSHOP_APPROVALS_COMMAND | |
 | approvals_socket | WORKSHOP_APPROVALS_SOCKET | |
 | boundary | | |
+| signers | | |
+| sources | | |
 
-` + "`" + `boundary` + "`" + ` is a workshop file, absolute or next to the settings: nothing runs that is granted more
-([sharing](sharing.md#an-organisations-file)). The machine's settings,
-` + "`" + `/etc/workshop/config.yaml` + "`" + `, may have it, too; both hold.
+` + "`" + `boundary` + "`" + ` (a workshop file: nothing runs that is granted more), ` + "`" + `signers` + "`" + ` (a file of keys that sign sources) and
+` + "`" + `sources: {allow: [HOST/PATH]}` + "`" + ` bind what comes from [other repositories](sharing.md#files-of-other-repositories). Files are
+absolute, or next to the settings. The machine's settings, ` + "`" + `/etc/workshop/config.yaml` + "`" + `, may have these three; yours
+only narrow them.
 
 The engine is found as the docker command finds it: DOCKER_HOST, DOCKER_CONTEXT,
 the current context, the default socket.

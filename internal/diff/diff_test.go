@@ -103,7 +103,7 @@ func files() fstest.MapFS {
 
 func read(t testing.TB, fsys fstest.MapFS) Side {
 	t.Helper()
-	s, list := Read(t.Context(), fsys, "workshop.yaml", "")
+	s, list := Read(t.Context(), fsys, "workshop.yaml", "", nil)
 	if list.HasErrors() {
 		t.Fatal(list)
 	}

@@ -21,8 +21,8 @@ func FuzzCompare(f *testing.F) {
 		tree := func(file []byte) fstest.MapFS {
 			return fstest.MapFS{"workshop.yaml": {Data: file}, "workers/a.md": {Data: worker}, "workshop.lock": {Data: gate}, "CODEOWNERS": {Data: gate}, ".github/workflows/x.yml": {Data: gate}, ".env": {Data: gate}}
 		}
-		a, problems := Read(t.Context(), tree(base), "workshop.yaml", "")
-		b, more := Read(t.Context(), tree(head), "workshop.yaml", "")
+		a, problems := Read(t.Context(), tree(base), "workshop.yaml", "", nil)
+		b, more := Read(t.Context(), tree(head), "workshop.yaml", "", nil)
 		if problems.HasErrors() || more.HasErrors() {
 			return
 		}
@@ -37,7 +37,7 @@ func FuzzCompare(f *testing.F) {
 			}
 		}
 		_ = Markdown(rows)
-		again, _ := Read(t.Context(), tree(base), "workshop.yaml", "")
+		again, _ := Read(t.Context(), tree(base), "workshop.yaml", "", nil)
 		if rows, err := Compare(t.Context(), a, again); err == nil && len(rows) > 0 {
 			t.Errorf("a file differs from itself:\n%s", texts(rows))
 		}

@@ -357,7 +357,7 @@ func decision(a workshop.Approvals, c callrule.Call) workshop.Approval {
 }
 
 func side(t *testing.T, w *random) (Side, bool) {
-	s, list := Read(t.Context(), fstest.MapFS{"workshop.yaml": {Data: []byte(w.text())}}, "workshop.yaml", "")
+	s, list := Read(t.Context(), fstest.MapFS{"workshop.yaml": {Data: []byte(w.text())}}, "workshop.yaml", "", nil)
 	if list.HasErrors() && !strings.Contains(list.Error(), "delegates") {
 		return s, false
 	}

@@ -37,9 +37,9 @@ const (
 )
 
 // Read reads a version: a workshop.yaml, with all that Compare looks at. root is the
-// path of fsys on the machine, or empty. A file that isn't there is a side without a
+// path of fsys on the machine, or empty; open opens the sources of the file. A file that isn't there is a side without a
 // workshop; other problems are in the list, and then the side is not to be compared.
-func Read(ctx context.Context, fsys fs.FS, file, root string) (Side, diag.List) {
+func Read(ctx context.Context, fsys fs.FS, file, root string, open func(context.Context, workshop.SourceRef) (workshop.SourceFiles, error)) (Side, diag.List) {
 	s := Side{Files: map[string]string{}}
 	s.gates(fsys)
 	dir := path.Dir(file)
@@ -47,7 +47,7 @@ func Read(ctx context.Context, fsys fs.FS, file, root string) (Side, diag.List) 
 	if _, err := fs.Stat(fsys, file); err != nil && isAbsent(err) {
 		return s, nil
 	}
-	w, list := workshop.Load(ctx, fsys, file, workshop.Options{Symbols: true, Root: root})
+	w, list := workshop.Load(ctx, fsys, file, workshop.Options{Symbols: true, Root: root, OpenSource: open})
 	if w == nil {
 		return s, list
 	}

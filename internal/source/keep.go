@@ -88,13 +88,13 @@ func (id ID) VendorName() string {
 // checked.
 func Vendored(project fs.FS, id ID) (Tree, error) {
 	root := path.Join(VendorDir, id.VendorName())
-	for name := root; name != "."; name = path.Dir(name) {
+	for _, name := range []string{path.Dir(VendorDir), VendorDir, root} {
 		info, err := fs.Lstat(project, name)
-		if err != nil {
-			return nil, err
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is not a directory", name)
 		}
-		if !info.IsDir() {
-			return nil, fmt.Errorf("vendored %s: %s is not a directory", id, name)
+		if err != nil {
+			return nil, fmt.Errorf("vendored %s: %w", id, err)
 		}
 	}
 	v := vendored{project: project, root: root, tree: Tree{}, left: maxTree}

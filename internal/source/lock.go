@@ -45,7 +45,7 @@ func Latest(ctx context.Context, id ID, v Version, also []Version, signers []Sig
 		err = fmt.Errorf("no release is within all versions that are wanted, %s: %s", versionsText(append(also, v)), tagsText(refs))
 	}
 	if err != nil {
-		return fail(err)
+		return fail(&VersionError{err})
 	}
 	got, err := from.fetch(ctx, ref.Name)
 	if err != nil {

@@ -229,7 +229,7 @@ func TestVerify(t *testing.T) {
 		}
 		return s
 	}
-	known, err := acme.Has(acme[0].key, time.Now())
+	known, err := acme.Has(id, acme[0].key, time.Now())
 	if err != nil || known.By != "acme" {
 		t.Fatal(known, err)
 	}

@@ -362,7 +362,7 @@ func TestSignedManifest(t *testing.T) {
 	}
 	_, l := latest(t, id, "v1.0.0")
 	tag(t, id, pack(t, library("moved\n"), "v1.0.0"))
-	known, err := acme.Has(key, time.Now())
+	known, err := acme.Has(id, key, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

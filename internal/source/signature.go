@@ -200,8 +200,12 @@ func signedBy(message, armored []byte, namespace string) (ssh.PublicKey, error) 
 	return key, nil
 }
 
-// Has returns whose key signs tags at a time; the error says why it doesn't.
-func (all Signers) Has(key string, at time.Time) (Signer, error) {
+// Has returns whose key signs releases of a source at a time; the error says why it
+// doesn't.
+func (all Signers) Has(id ID, key string, at time.Time) (Signer, error) {
+	if id.scheme == ociScheme {
+		return all.find(key, signNamespace, at)
+	}
 	return all.find(key, namespaceGit, at)
 }
 

@@ -153,6 +153,30 @@ func TestPinnedSigner(t *testing.T) {
 	}
 }
 
+// B47: a key for one kind of source isn't one for the other.
+func TestHas(t *testing.T) {
+	public := newSigned(t).key("k", "ed25519")
+	git, err := ParseID("git+https://git.example.org/acme/w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	oci, err := ParseID("oci://registry.example.org/acme/w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		line     string
+		git, oci bool
+	}{{"x " + public, true, true}, {`x namespaces="git" ` + public, true, false}, {`x namespaces="workshop" ` + public, false, true}, {`x valid-before="20200101" ` + public, false, false}} {
+		all := signers(t, c.line)
+		_, noGit := all.Has(git, all[0].key, time.Now())
+		_, noOCI := all.Has(oci, all[0].key, time.Now())
+		if (noGit == nil) != c.git || (noOCI == nil) != c.oci {
+			t.Errorf("%s: %v, %v", c.line, noGit, noOCI)
+		}
+	}
+}
+
 func TestParseSigners(t *testing.T) {
 	public := newSigned(t).key("k", "ed25519")
 	for _, bad := range []string{"x", "x ssh-ed25519", "x cert-authority " + public, `x valid-before="yesterday" ` + public, "x something=1 " + public, public} {

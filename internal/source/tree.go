@@ -26,7 +26,14 @@ func (t Tree) Hash() (string, error) {
 	})
 }
 
-// Is fails unless the tree has a hash, and only names that can be shared.
+// ChangedError means that a tree isn't what it should be.
+type ChangedError struct{ Why error }
+
+// Error implements [error].
+func (e *ChangedError) Error() string { return e.Why.Error() }
+
+// Is fails with a [ChangedError] unless the tree has a hash, and only names that can be
+// shared.
 func (t Tree) Is(hash string) error {
 	got, err := t.Hash()
 	if err == nil && got != hash {
@@ -35,7 +42,10 @@ func (t Tree) Is(hash string) error {
 	if err == nil {
 		err = git.CheckNames(slices.Sorted(maps.Keys(t)))
 	}
-	return err
+	if err != nil {
+		return &ChangedError{err}
+	}
+	return nil
 }
 
 // FS is the tree as a file system, without links and times.

@@ -136,6 +136,12 @@ func (v Version) newest(refs []git.Ref) (best git.Ref, err error) {
 	return best, nil
 }
 
+// VersionError means that a source has no release of a version.
+type VersionError struct{ Why error }
+
+// Error implements [error].
+func (e *VersionError) Error() string { return e.Why.Error() }
+
 // versionsText names versions.
 func versionsText(all []Version) string {
 	var texts []string

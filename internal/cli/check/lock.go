@@ -24,7 +24,10 @@ Commit it: a diff of it is a review of what changes, and ` + "`up --frozen`" + `
 else (B46). It depends on files of the repository and on registries alone, and is the
 same on every machine.
 
-Images that are locked stay as they are; --upgrade looks them up again. An image that
+Images and sources that are locked stay as they are; --upgrade looks them up again. A
+source that is new is shown, with who signed it, and needs a yes; without a terminal
+--yes agrees to those that the settings allow (sources.allow). Who signed a source may
+not change in silence. An image that
 is on the engine and in no registry isn't pinned, and the lock says so. A lock with
 conflicts of a merge is written anew.
 
@@ -34,8 +37,8 @@ out of date.`,
   workshop lock --check              # in continuous integration
   workshop lock --upgrade            # newer images of the same tags`,
 		RunE: a.Run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
-			if check && (o.Upgrade || o.Offline) {
-				return command.UsageError(cmd, "--check writes nothing and asks nobody: --upgrade and --offline have no meaning with it")
+			if check && (o.Upgrade || o.Offline || o.Yes) {
+				return command.UsageError(cmd, "--check writes nothing and asks nobody: --upgrade, --offline and --yes have no meaning with it")
 			}
 			if check {
 				return a.checkLock(ctx)
@@ -45,8 +48,9 @@ out of date.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing; fail if the lock is out of date")
-	cmd.Flags().BoolVar(&o.Upgrade, "upgrade", false, "look up images again that are locked")
-	cmd.Flags().BoolVar(&o.Offline, "offline", false, "ask no registry")
+	cmd.Flags().BoolVar(&o.Upgrade, "upgrade", false, "look up images and sources again that are locked")
+	cmd.Flags().BoolVar(&o.Offline, "offline", false, "ask no registry, and no source")
+	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "agree to sources that the settings allow (sources.allow)")
 	return cmd
 }
 

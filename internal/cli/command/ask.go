@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -52,6 +53,44 @@ func (a *Program) ask(ctx context.Context, question string) (bool, error) {
 func (a *Program) agreeBuild(ctx context.Context, b app.BuildRequest) (bool, error) {
 	a.showBuild(b)
 	return a.ask(ctx, "build it? (asked once per content)")
+}
+
+// agreeSources asks the person at the terminal about files of other repositories.
+func (a *Program) agreeSources(ctx context.Context, all []app.SourceRequest) (bool, error) {
+	for _, r := range all {
+		a.showSource(r)
+	}
+	switch all[0].Stage {
+	case app.StageAsk:
+		return a.ask(ctx, "ask it for its releases?")
+	case app.StageFetch:
+		return a.ask(ctx, "fetch it, and use it here? (asked once per commit)")
+	}
+	return a.ask(ctx, "use "+map[bool]string{true: "it", false: "them"}[len(all) == 1]+" here?")
+}
+
+// showSource shows what is to be fetched or used of another repository.
+func (a *Program) showSource(r app.SourceRequest) {
+	fmt.Fprintf(a.Err, "the workshop needs files of another repository:\n")
+	line := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(a.Err, "  %-8s %s\n", name, app.Printable(text))
+		}
+	}
+	line("source", r.From)
+	line("version", cmp.Or(r.Version, "the newest release"))
+	line("release", r.Ref)
+	line("commit", r.Commit)
+	line("signer", r.Signer)
+	if r.Files > 0 {
+		line("files", fmt.Sprint(r.Files))
+	}
+	if r.Needs != "" {
+		fmt.Fprintln(a.Err, "  needs    what the workers want to be granted:")
+	}
+	for text := range strings.Lines(r.Needs) {
+		fmt.Fprintf(a.Err, "  | %s\n", app.Printable(strings.TrimRight(text, "\n")))
+	}
 }
 
 // showBuild shows what would be built.

@@ -41,7 +41,7 @@ func (a *Program) Run(do RunFunc) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.Interrupts.Watch()
 		if a.interactive() {
-			a.AgreeBuild = a.agreeBuild
+			a.AgreeBuild, a.AgreeSources = a.agreeBuild, a.agreeSources
 		}
 		if err := a.readSettings(cmd); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 // upOptions are the flags of up.
 type upOptions struct {
 	dryRun, yes, strict bool
+	offline             bool
 	acceptWatched       string
 	learn               learnOptions
 }
@@ -43,7 +44,8 @@ that a worker may have written are shown, with the reason, and need a yes or
 
 With a workshop.lock (see lock) images run as it has them, by digest; what else differs
 from it is named. --frozen refuses any difference (B46), and is the default in
-continuous integration.
+continuous integration. Files of other repositories are fetched at the locked commit,
+once a person, or the settings, agreed to it; --offline fetches none.
 
 --learn then lets workers with mode restricted reach names that no line allows,
 and records them: ` + "`firewall suggest`" + ` prints lines for them. Until it ends, the
@@ -66,6 +68,7 @@ refused in continuous integration, and for workers with secrets unless --with-se
 	f := cmd.Flags()
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and change nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "build images without asking")
+	f.BoolVar(&o.offline, "offline", false, "fetch no source: only the vendor directory and the cache have them")
 	f.StringVar(&o.acceptWatched, "accept-watched", "", "take watched files and the workshop's own as they are now; with the `DIGEST` that a refused up printed, only what it showed of the workshop's own: what changed since the first up is named once more")
 	f.Lookup("accept-watched").NoOptDefVal = app.AcceptAll
 	f.BoolVar(&o.strict, "strict", false, "exit with 4 if a watched file changed, or a mount can't be fully checked")
@@ -80,7 +83,12 @@ refused in continuous integration, and for workers with secrets unless --with-se
 
 func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upOptions) error {
 	a.Warnings = app.WarnNew
-	c, err := a.Compile(ctx)
+	a.Offline = o.offline
+	compile := a.CompileToRun
+	if o.dryRun {
+		compile = a.Compile
+	}
+	c, err := compile(ctx)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (o *options) check(cmd *cobra.Command) error {
 // openTools reads the workshop and opens the audit log. It touches no engine
 // yet.
 func (a verbs) openTools(ctx context.Context, worker string, o options) (*app.Tools, error) {
-	c, err := a.Compile(ctx)
+	c, err := a.CompileToRun(ctx)
 	if err != nil {
 		return nil, err
 	}

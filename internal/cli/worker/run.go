@@ -14,8 +14,8 @@ import (
 // runOptions are the flags of run.
 type runOptions struct {
 	app.RunOptions
-	noTTY, yes bool
-	timeout    time.Duration
+	noTTY, yes, offline bool
+	timeout             time.Duration
 }
 
 // Run is the verb run.
@@ -89,6 +89,7 @@ func (o *runOptions) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.NoFile, "no-file", false, "ignore workshop.yaml")
 	f.BoolVar(&o.Print, "print", false, "print the workshop.yaml of the run, and run nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "build images without asking")
+	f.BoolVar(&o.offline, "offline", false, "fetch no source: only the vendor directory and the cache have them")
 	f.Duration("wait-timeout", app.DefaultWaitTimeout, "how long to wait until the worker is ready")
 	f.Bool("secrets-on-disk", false, "keep secrets on disk until the end, where there is no memory file system")
 	command.FrozenFlag(cmd)
@@ -106,6 +107,7 @@ func (o *runOptions) flags(cmd *cobra.Command) {
 
 func (a verbs) run(ctx context.Context, cmd *cobra.Command, o *runOptions) error {
 	shell := len(o.Command) == 0
+	a.Offline = o.offline
 	p, err := a.LoadRun(ctx, &o.RunOptions)
 	if err != nil {
 		return err

@@ -1,0 +1,38 @@
+package command
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/llmdo/workshop/internal/app"
+)
+
+// What another repository says of itself is shown, and doesn't drive the terminal.
+func TestShowSource(t *testing.T) {
+	var b bytes.Buffer
+	NewProgram(&System{Err: &b}).showSource(app.SourceRequest{
+		Stage: app.StageUse, ID: "git.example.org/acme/sast", From: "git+https://git.example.org/acme/sast", Version: "^1", Ref: "refs/tags/v1.0.0", Commit: strings.Repeat("a", 40),
+		Signer: "acme\x1b[2J (SHA256:x)", Files: 3, Needs: "network:\n    allow:\n        - a\u202e.example\r\x1b[A",
+	})
+	want := `the workshop needs files of another repository:
+  source   git+https://git.example.org/acme/sast
+  version  ^1
+  release  refs/tags/v1.0.0
+  commit   aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+  signer   acme\x1b[2J (SHA256:x)
+  files    3
+  needs    what the workers want to be granted:
+  | network:
+  |     allow:
+  |         - a\u202e.example\x0d\x1b[A
+`
+	if got := b.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	b.Reset()
+	NewProgram(&System{Err: &b}).showSource(app.SourceRequest{ID: "x.example/y", From: "git+https://x.example/y"})
+	if got, want := b.String(), "the workshop needs files of another repository:\n  source   git+https://x.example/y\n  version  the newest release\n"; got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
