@@ -395,3 +395,24 @@ func TestSourceDiffersFromLock(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// A line that is written into the file is checked with the sources that it was read with.
+func TestRewrittenWithSources(t *testing.T) {
+	s := newShared(t)
+	s.lock(LockOptions{})
+	from, err := s.env.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cold()
+	before := s.read("workshop.yaml")
+	after := before + "  description: more\n"
+	s.withoutGit(func() {
+		s.fails("written", s.env.replaceFile(t.Context(), from, []byte(before), []byte(after)), 0, "")
+	})
+	if s.read("workshop.yaml") != after {
+		t.Error(s.read("workshop.yaml"))
+	}
+	bad := after + "    - {as: other, from: '" + s.from + "', version: ^2}\n"
+	s.fails("another version", s.env.replaceFile(t.Context(), from, []byte(after), []byte(bad)), CodeInvalid, "would be invalid")
+}
