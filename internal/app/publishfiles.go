@@ -157,9 +157,9 @@ func (env *Env) checkShared(ctx context.Context, s *Source, id source.ID, files 
 		text = "workshop: {name: check, container: {image: host}, imports: [{as: check, from: %q}]}\n"
 	}
 	project := source.Tree{"workshop.yaml": fmt.Appendf(nil, text, id.From())}
-	_, list := workshop.Load(ctx, project.FS(), "workshop.yaml", workshop.Options{OpenSource: func(_ context.Context, ref workshop.SourceRef) (workshop.SourceFiles, error) {
+	_, list := workshop.Load(ctx, project.FS(), "workshop.yaml", workshop.Options{OpenSource: func(ctx context.Context, ref workshop.SourceRef) (workshop.SourceFiles, error) {
 		if ref.From != id.From() {
-			return workshop.SourceFiles{}, errOtherSource
+			return s.from.open(ctx, ref)
 		}
 		return workshop.SourceFiles{ID: id.String(), Files: files.FS()}, nil
 	}})
@@ -170,7 +170,7 @@ func (env *Env) checkShared(ctx context.Context, s *Source, id source.ID, files 
 	texts := map[string][]byte{}
 	for _, d := range list {
 		name, of := strings.CutPrefix(d.Range.Filename, id.From()+"/")
-		if !of || d.Severity != diag.Error || d.Summary == errOtherSource.Error() {
+		if !of || d.Severity != diag.Error {
 			continue
 		}
 		d.Range.Filename, d.Related = s.ShownFile(name), nil
@@ -183,5 +183,3 @@ func (env *Env) checkShared(ctx context.Context, s *Source, id source.ID, files 
 	env.event(Event{Kind: Problems, Diagnostics: own, Sources: texts})
 	return Fail(CodeInvalid, "%s can't be used by others: %s", env.Shown(s.Path), Count(len(own), "error"))
 }
-
-var errOtherSource = errors.New("not looked at")

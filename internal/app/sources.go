@@ -238,7 +238,7 @@ func notReached(err error) error {
 	if errors.Is(err, git.ErrNoGit) {
 		return withHint(e, "install git: sources are read by it")
 	}
-	return withHint(e, "run it again where the source can be reached; git's own configuration has the credentials")
+	return withHint(e, "run it again where the source can be reached; credentials are those of git, or of `docker login`")
 }
 
 // sourcesFor makes what opens the sources of a file that is read.

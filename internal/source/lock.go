@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/llmdo/workshop/internal/git"
+	"github.com/llmdo/workshop/internal/image"
 )
 
 // Locked is what workshop.lock says of a source.
@@ -48,6 +49,9 @@ func Latest(ctx context.Context, id ID, v Version, also []Version, signers []Sig
 		return fail(&VersionError{err})
 	}
 	got, err := from.fetch(ctx, ref.Name)
+	if errors.Is(err, image.ErrNoArtifact) {
+		err = &VersionError{err}
+	}
 	if err != nil {
 		return fail(err)
 	}

@@ -31,7 +31,7 @@ func openOCI(id ID) (ociOrigin, error) {
 func (o ociOrigin) refs(ctx context.Context, v Version) ([]git.Ref, error) {
 	switch {
 	case commitName().MatchString(v.text):
-		return nil, errors.New("a registry has no commits: want a range of versions, a tag, or a digest sha256:…")
+		return nil, &VersionError{errors.New("a registry has no commits: want a range of versions, a tag, or a digest sha256:…")}
 	case image.IsDigest(v.text):
 		return []git.Ref{{Name: v.text, Commit: v.text}}, nil
 	case v.within == nil && image.IsTag(v.text):

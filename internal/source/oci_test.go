@@ -83,7 +83,7 @@ func TestOCI(t *testing.T) {
 		}
 		got, err := Latest(t.Context(), id, v, nil, nil)
 		if why, bad := strings.CutPrefix(want, "! "); bad {
-			if err == nil || !strings.Contains(err.Error(), why) {
+			if _, is := errors.AsType[*VersionError](err); !is || !strings.Contains(err.Error(), why) {
 				t.Errorf("%q: %+v, %v; want %s", version, got.Locked, err, why)
 			}
 			continue
