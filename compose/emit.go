@@ -118,10 +118,14 @@ func (e *emitter) flow(indent int, name string, words []string) {
 // duration in the form that Compose reads.
 func duration(d time.Duration) string { return d.String() }
 
-// appendPlace writes file and line. The file is written without its directory:
-// generated files do not depend on where the workshop is.
+// appendPlace writes file and line. A file of the project is written without its
+// directory: generated files do not depend on where the workshop is.
 func appendPlace(b []byte, src diag.Source) []byte {
-	b = append(b, cleanComment(path.Base(src.Range.Filename))...)
+	name := src.Range.Filename
+	if !strings.Contains(name, "://") { // else of another repository
+		name = path.Base(name)
+	}
+	b = append(b, cleanComment(name)...)
 	b = append(b, ':')
 	return strconv.AppendInt(b, int64(src.Range.Start.Line), 10)
 }

@@ -3,10 +3,12 @@ package workshop
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/image/reference"
 )
 
 // resolve is the workshop without its workers: what the file says over its base, if it
@@ -58,9 +60,10 @@ func (f *shared) over(b Container, work *effort) Container {
 	if c.Source.Range.Filename != "" {
 		out.Source = c.Source
 	}
-	out.Secrets = nil // where a secret comes from is never a base's word
-	if c.Secrets != nil {
-		out.Secrets = *c.Secrets
+	// What enters from the machine is never a base's word.
+	out.Secrets = list(c.Secrets)
+	if c.GitAuthor == nil {
+		out.GitAuthor = Value[string]{}
 	}
 	if c.Caches == nil {
 		out.Caches = b.Caches
@@ -91,9 +94,18 @@ func (f *shared) over(b Container, work *effort) Container {
 			f.fixed("runtime", c.Runtime.Source, b.Runtime.Source)
 		}
 	}
-	for _, base := range f.bases() {
+	f.checkCaches(out.Caches, out.Mounts)
+	c.idle(out.Network, b.Network, f.problems)
+	if c.Mounts != nil {
+		out.Mounts = *c.Mounts
+	}
+	for _, base := range slices.Backward(f.bases()) {
 		most := base.form.Open.upTo(base.container(work))
-		found := slices.Concat(networkExcess(out.Network, most.Network, work), mountsExcess(out.Mounts, most.Mounts, work),
+		if c.Mounts != nil {
+			out.Mounts = within(out.Mounts, most.Mounts, work)
+		}
+		found := slices.Concat(networkExcess(out.Network, most.Network, work), roomExcess(out.Network, most.Network),
+			mountsExcess(out.Mounts, most.Mounts, work), barer(out.Mounts, most.Mounts, work),
 			secretsExcess(out.Secrets, most.Secrets, work), cachesExcess(out.Caches, most.Caches), keptExcess(out.Caches, most.Caches), limitsExcess(&out, &most, work))
 		if out.GitAuthor.V == GitAuthorHost && most.GitAuthor.V != GitAuthorHost {
 			found = append(found, excess{key: "git_author", at: out.GitAuthor.Source.Range, grant: most.GitAuthor.Source.Range, summary: "`git_author: host` isn't granted by the workshop"})
@@ -148,7 +160,8 @@ func (x excess) beyond(base *shared) diag.Diagnostic {
 	return d
 }
 
-// closed refuses keys that the file has and its bases have alone.
+// closed refuses keys that the file has and its bases have alone, in its container, in those
+// of its workers and in what it grants.
 func (f *shared) closed() {
 	keys := map[string]diag.Range{}
 	for _, p := range f.root.pairs {
@@ -156,11 +169,17 @@ func (f *shared) closed() {
 			keys["workshop."+q.key.text] = q.key.rng
 		}
 	}
-	if c := f.form.Container; c != nil {
+	f.closedKeys(keys, nil)
+	for _, c := range f.containers() {
+		keys := map[string]diag.Range{}
 		for key, at := range c.Keys {
 			keys["container."+key] = at
 		}
+		f.closedKeys(keys, c.Image)
 	}
+}
+
+func (f *shared) closedKeys(keys map[string]diag.Range, image *Value[string]) {
 	for _, rule := range keyRules {
 		at, has := keys[rule.key]
 		if !has || rule.base != closedKey {
@@ -169,9 +188,9 @@ func (f *shared) closed() {
 		for _, b := range f.bases() {
 			c := b.form.Container
 			switch {
-			case rule.key == "container.image" && (f.form.Container.Image == nil || b.form.Open.image(f.form.Container.Image.V)):
+			case rule.key == "container.image" && (image == nil || b.form.Open.image(image.V)):
 				continue
-			case (rule.key == "container.image" || rule.key == "container.build") && !slices.ContainsFunc(append(b.bases(), b), (*shared).hasImage):
+			case (rule.key == "container.image" || rule.key == "container.build") && b.form.Open.anyImage(rule.key) && !slices.ContainsFunc(append(b.bases(), b), (*shared).hasImage):
 				continue // somebody must say which
 			case b.form.Open.opens(rule.key):
 				continue
@@ -225,5 +244,51 @@ func capped(c *partialContainer, most *Container) *partialContainer {
 func lower[T cmp.Ordered](v **Value[T], most Value[T]) {
 	if *v != nil && (*v).V > most.V {
 		*v = &most
+	}
+}
+
+// asBase refuses what a base can't have, beyond its keys.
+func (f *shared) asBase() {
+	if f.form.Needs != nil {
+		f.failDetail(startOf(f.place(f.root, "needs")), "base-key", "a file with needs can't be a base: it is to be imported", "What its workers get is said by who imports it.", "write it below imports instead of extends")
+	}
+	for _, c := range f.containers() {
+		if c.Build != nil {
+			f.failDetail(c.Build.Source.Range, "base-key", "a base can't build its image", "Its files are read, and never written where a build could read them.", "publish the image, and write image: NAME:TAG")
+		}
+		if c.Image == nil {
+			continue
+		}
+		switch ref, _ := reference.Parse(c.Image.V); {
+		case ref.OnMachine():
+			f.fail(c.Image.Source.Range, "base-key", fmt.Sprintf("the image %s of a base is a file, which a project doesn't have", clip(c.Image.V)), "publish the image, and write image: NAME:TAG")
+		case ref.Kind == reference.Host:
+			f.fail(c.Image.Source.Range, "base-key", "a base can't have the programs of this machine as its image", "leave image out and have an `open:`; a project that means it writes image: host")
+		}
+	}
+}
+
+// containers are all that the file has: its own, those of its workers, and what it grants.
+func (f *shared) containers() (out []*partialContainer) {
+	if f.form.Container != nil {
+		out = append(out, f.form.Container)
+	}
+	for _, e := range f.entries {
+		if e.Container != nil {
+			out = append(out, e.Container)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.form.Grant)) {
+		g := f.form.Grant[name]
+		out = append(out, &g.partialContainer)
+	}
+	return out
+}
+
+// someImage refuses a project of which nobody says what it runs in. A file that opens
+// something may leave that to its projects.
+func (f *shared) someImage(c *Container) {
+	if f.base != nil && f.form.Open == nil && c.Image.V == "" && c.Build == nil {
+		f.fail(f.form.Extends.From.Source.Range, "missing-key", "neither the file nor its base "+f.base.id+" has an image", "write container: {image: NAME:TAG}")
 	}
 }

@@ -87,10 +87,7 @@ func (c *Comparer) networkExcess(inner, outer *Container) []excess {
 		found = networkExcess(a, b, &c.work)
 		c.networks[pair] = found
 	}
-	if a.Mode.V != firewall.None && !a.OwnRoom.V && b.OwnRoom.V {
-		found = append(slices.Clip(found), excess{key: "network.room", at: sourceOr(a.OwnRoom.Source, a.Source), grant: b.OwnRoom.Source.Range, have: "shared", granted: "own"})
-	}
-	return found
+	return append(slices.Clip(found), roomExcess(a, b)...)
 }
 
 // mountsExcess is told apart by its lists: most workers have the workshop's.

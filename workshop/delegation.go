@@ -77,9 +77,13 @@ func toolsetWorkers(wk *Worker, byName map[string]*Worker, p *problems) []worker
 			}
 			continue
 		}
+		name := ref.Name
+		if as := wk.Import(); as != "" {
+			name = strings.TrimPrefix(name, as+importMark)
+		}
 		p.add(diag.Diagnostic{Severity: diag.Warning, Code: "worker-unknown-tool", Range: ref.Source.Range,
-			Summary: fmt.Sprintf("%q is neither a toolset nor a worker of this workshop, it isn't offered", ref.Name),
-			Hint:    fmt.Sprintf("add `- %s` to the workers if it is one; tools written in Python aren't taken over", ref.Name)})
+			Summary: fmt.Sprintf("%q is neither a toolset nor a worker of this workshop, it isn't offered", name),
+			Hint:    fmt.Sprintf("add `- %s` to the workers if it is one; tools written in Python aren't taken over", name)})
 	}
 	return out
 }

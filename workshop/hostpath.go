@@ -77,8 +77,8 @@ func (d *decoder) checkSource(v *Value[string], use hostUse) {
 	case strings.Contains(p, `\`):
 		d.fail(at, "bad-path", fmt.Sprintf("the %s %q has a backslash", use.what, clip(p)), "write slashes")
 		return
-	case d.as != ownFile && (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") || use.outside && use.accept != ""):
-		d.fail(at, "source-path", fmt.Sprintf("the %s %s of a file of another repository is not a path of the project", use.what, clip(p)), "write a path below the project, such as ./src")
+	case d.foreign() && (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") || use.outside && use.accept != ""):
+		d.fail(at, "source-path", fmt.Sprintf("the %s %s of a file for other repositories is not a path of the project", use.what, clip(p)), "write a path below the project, such as ./src")
 		return
 	case p == "~" || strings.HasPrefix(p, "~/"):
 		rest := strings.TrimPrefix(p, "~")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // member is a worker of the workshop: an entry of one of its files.
@@ -26,17 +27,17 @@ func (f *shared) members(within Container, prefix string, work *effort) (out []m
 	}
 	for _, e := range f.entries {
 		e.Name.V = prefix + e.Name.V
-		switch {
-		case f.as == baseFile:
+		if f.as != ownFile {
 			e.Container = capped(e.Container, &within)
-		case f.as == importedFile || f.form.Needs != nil:
+		}
+		if f.as == importedFile || f.form.Needs != nil {
 			e.Container = f.inNeeds(e.Container, &within)
 		}
 		out = append(out, member{e, within, f, prefix})
 	}
 	for _, x := range f.imports {
 		if granted, ok := f.granted(x, within, work); ok {
-			out = append(out, x.members(granted, prefix+x.as.V+"--", work)...)
+			out = append(out, x.members(granted, prefix+x.as.V+importMark, work)...)
 		}
 	}
 	return out
@@ -49,12 +50,13 @@ func (f *shared) granted(x imported, within Container, work *effort) (Container,
 	if n := f.find(f.root, "grant"); !has && n != nil && hasKey(n, x.as.V) {
 		return within, false // it has an error
 	}
-	grant := &written.partialContainer
-	if f.as == baseFile {
-		grant = capped(grant, &within)
-	}
+	grant := alone(&written.partialContainer)
 	before := f.errors
-	given := narrow(within, workerEntry{Container: alone(grant)}, work, f.problems)
+	if f.as != ownFile {
+		grant = f.sourcedIn(capped(grant, &within), within.Mounts)
+	}
+	given := narrow(within, workerEntry{Container: grant}, work, f.problems)
+	f.bare(given.Mounts, within.Mounts, work)
 	if f.errors > before {
 		return given, false
 	}
@@ -68,7 +70,11 @@ func (f *shared) granted(x imported, within Container, work *effort) (Container,
 	mounts, found := sourced(list(needs.Mounts), given.Mounts)
 	needs.Mounts = &mounts
 	out := effective(given, needs, work)
-	found = slices.Concat(found, networkExcess(out.Network, given.Network, work), mountsExcess(mounts, given.Mounts, work),
+	needs.idle(out.Network, given.Network, f.problems)
+	x.checkCaches(out.Caches, out.Mounts)
+	x.checkMounts(out.Mounts)
+	found = slices.Concat(found, networkExcess(out.Network, given.Network, work), roomExcess(out.Network, given.Network),
+		mountsExcess(mounts, given.Mounts, work), barer(mounts, given.Mounts, work),
 		secretsExcess(list(needs.Secrets), given.Secrets, work), cachesExcess(list(needs.Caches), given.Caches), limitsExcess(&out, &given, work))
 	if found = decided(found); len(found) == 0 {
 		return out, true
@@ -76,6 +82,9 @@ func (f *shared) granted(x imported, within Container, work *effort) (Container,
 	d := diag.Diagnostic{Severity: diag.Error, Code: "import-needs", Range: x.as.Source.Range,
 		Detail: "Where the workshop's container doesn't have these, they are written there, too: a grant narrows it.",
 		Hint:   "write below workshop:\n  grant:\n    " + x.as.V + ": " + x.needsText()}
+	if f.as != ownFile {
+		d.Detail, d.Hint = "", "that is for those who keep "+f.id+" to grant; take a version of it that does"
+	}
 	var lacks []string
 	for _, n := range found {
 		lacks = append(lacks, n.needed())
@@ -98,6 +107,8 @@ func (x excess) needed() string {
 		return ruleText(*x.haveRule)
 	case x.haveMount != nil && x.haveMount.Source.V == "":
 		return "a mount at " + x.haveMount.Target.V
+	case x.haveMount != nil && x.have != "":
+		return "the mount " + x.haveMount.Entry() + " " + x.have + ", over which it is granted another one"
 	case x.haveMount != nil:
 		return "the mount " + x.haveMount.Entry()
 	case x.key == "secrets":
@@ -147,22 +158,38 @@ func list[T any](p *[]T) []T {
 }
 
 // sourced are the mounts of an imported file: one without a source has that of the
-// granted mount at its target.
+// granted mount at its target, with what is mounted over that.
 func sourced(mounts, granted []Mount) (out []Mount, lacking []excess) {
+	taken := map[string]bool{}
 	for _, m := range mounts {
-		if m.Source.V == "" {
-			at := slices.IndexFunc(granted, func(g Mount) bool { return g.Target.V == m.Target.V })
-			if at < 0 {
-				lacking = append(lacking, excess{key: "mounts", at: m.At.Range, haveMount: &m, summary: "there is no mount at " + m.Target.V})
-				continue
-			}
-			g := granted[at]
-			m.Source, m.OutsideProject, m.Copy = g.Source, g.OutsideProject, m.Copy || g.Copy
-			m.Exclude = slices.Concat(g.Exclude, m.Exclude)
+		taken[m.Target.V] = true
+	}
+	for _, m := range mounts {
+		if m.Source.V != "" {
+			out = append(out, m)
+			continue
 		}
-		out = append(out, m)
+		at := slices.IndexFunc(granted, func(g Mount) bool { return g.Target.V == m.Target.V })
+		if at < 0 {
+			lacking = append(lacking, excess{key: "mounts", at: m.At.Range, haveMount: &m, summary: "there is no mount at " + m.Target.V})
+			continue
+		}
+		out = append(out, m.over(granted[at]))
+		for _, g := range granted {
+			if rel, below := subpath.Below(g.Target.V, m.Target.V); below && rel != "" && !taken[g.Target.V] {
+				taken[g.Target.V] = true
+				out = append(out, Mount{Target: g.Target, ReadWrite: m.ReadWrite && g.ReadWrite, At: m.At}.over(g))
+			}
+		}
 	}
 	return out, lacking
+}
+
+// over is a mount without source with that of a granted one.
+func (m Mount) over(g Mount) Mount {
+	m.Source, m.OutsideProject, m.AllowSockets, m.Copy = g.Source, g.OutsideProject, g.AllowSockets, m.Copy || g.Copy
+	m.Exclude = slices.Concat(g.Exclude, m.Exclude)
+	return m
 }
 
 // inNeeds is the container of an imported worker: without a word of them it has the
@@ -178,21 +205,41 @@ func (f *shared) inNeeds(c *partialContainer, needs *Container) *partialContaine
 	if out.Caches == nil {
 		out.Caches = &needs.Caches
 	}
-	if out.Mounts != nil {
-		mounts, lacking := sourced(*out.Mounts, needs.Mounts)
-		out.Mounts = &mounts
-		for _, x := range lacking {
-			f.fail(x.at, "widening", "the file's needs have no mount at "+x.haveMount.Target.V, "add it there")
-		}
+	return f.sourcedIn(&out, needs.Mounts)
+}
+
+// sourcedIn is a container with mounts that have their sources from those that are granted.
+func (f *shared) sourcedIn(c *partialContainer, granted []Mount) *partialContainer {
+	if c == nil || c.Mounts == nil {
+		return c
+	}
+	out := *c
+	mounts, lacking := sourced(*c.Mounts, granted)
+	out.Mounts = &mounts
+	f.checkMounts(mounts)
+	for _, x := range lacking {
+		f.fail(x.at, "widening", "the file's needs have no mount at "+x.haveMount.Target.V, "add it there")
 	}
 	return &out
 }
 
-// knownGrants refuses a grant for what isn't imported.
+// bare reports mounts that show what others hide from those that grant them.
+func (f *shared) bare(mounts, granted []Mount, work *effort) {
+	for _, x := range decided(barer(mounts, granted, work)) {
+		f.add(x.widening("what the workshop grants"))
+	}
+}
+
+// knownGrants refuses grants for what isn't imported, in the file and those that it is made
+// of.
 func (f *shared) knownGrants() {
+	if f.base != nil {
+		f.base.knownGrants()
+	}
 	var names []string
 	for _, x := range f.imports {
 		names = append(names, x.as.V)
+		x.knownGrants()
 	}
 	for name, c := range f.form.Grant {
 		if slices.Contains(names, name) {

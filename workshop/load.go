@@ -103,10 +103,18 @@ func loadFile(ctx context.Context, fsys fs.FS, file string, o Options) (*Worksho
 	if f == nil {
 		return nil, p.done(file)
 	}
-	s := &sharing{ctx: ctx, o: o, project: f.decoder, opened: map[string]*openedSource{}}
+	s := &sharing{ctx: ctx, o: o, project: f.decoder, workers: f.workers.all, opened: map[string]*openedSource{}}
 	s.follow(f, []string{file})
 	if s.missing {
 		return nil, p.done(file) // what would be said of the rest may be wrong
+	}
+	if n := f.count(); n > maxWorkers {
+		key := "imports"
+		if f.form.Imports == nil {
+			key = "extends"
+		}
+		f.fail(f.place(f.root, key), "too-large", fmt.Sprintf("%d workers with those of the sources, more than %d", n, maxWorkers), "import less, or split the workshop")
+		return nil, p.done(file)
 	}
 	work := &effort{ctx: ctx, left: maxEffort, symbolic: o.Symbols}
 	before := p.errors
@@ -116,6 +124,7 @@ func loadFile(ctx context.Context, fsys fs.FS, file string, o Options) (*Worksho
 	}
 	if w.Sources = s.used(); p.errors == 0 {
 		f.knownGrants()
+		f.someImage(&w.Container)
 	}
 	f.imageOfIsolation(w.Isolation, f.form.Container)
 	for _, e := range f.entries {
@@ -124,7 +133,7 @@ func loadFile(ctx context.Context, fsys fs.FS, file string, o Options) (*Worksho
 	if w.Container.Network.Mode.V == firewall.None && f.form.Container != nil && f.form.Container.refusedBelow("network") {
 		w.Container.Ports = nil // whether they can be served isn't known
 	}
-	if f.form.Needs == nil || f.form.Container != nil {
+	if f.form.Container != nil || f.form.Needs == nil && f.form.Extends == nil {
 		f.entries = withoutFollowUps(f.entries, f.form.Container, w)
 	}
 	workers := resolveWorkers(ctx, w, f, work, o)
@@ -159,7 +168,7 @@ func readFile(fsys fs.FS, file string, o Options, p *problems) *shared {
 		return nil
 	}
 	return &shared{decoder: d, root: root, form: form, entries: entries,
-		workers: &locator{fsys: fsys, dir: d.dir, file: file, root: o.Root, problems: p}}
+		workers: &locator{fsys: fsys, dir: d.dir, file: file, root: o.Root, problems: p, all: &workerFiles{}}}
 }
 
 // newDecoder makes the decoder of a file's text, with the variables that it may use.

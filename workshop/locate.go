@@ -23,8 +23,13 @@ type locator struct {
 	mounts   []Mount // the workshop's
 	problems *problems
 	existing []string // names of worker files that are there, once asked for
-	schemas  worker.Schemas
-	files    int // bytes of the files of workers that were read
+	all      *workerFiles
+}
+
+// workerFiles are those of all workers of a workshop, wherever they come from.
+type workerFiles struct {
+	schemas worker.Schemas
+	bytes   int // that were read
 }
 
 // place is where a problem of an entry's file is shown.

@@ -88,6 +88,12 @@ func mcpTools(w *Workshop, p *problems) {
 				return false
 			}
 			at := slices.IndexFunc(w.MCP, func(s MCPServer) bool { return s.Name == server })
+			if wk.Import() != "" {
+				p.add(diag.Diagnostic{Severity: diag.Warning, Code: "worker-unknown-tool", Range: t.Source.Range,
+					Summary: fmt.Sprintf("%s isn't offered: MCP servers are for the workshop's own workers, and %s is imported", t.Written, wk.Name),
+					Hint:    "no grant has them; a worker of your own may use the server, and delegate the rest"})
+				return true
+			}
 			if at < 0 {
 				p.add(diag.Diagnostic{Severity: diag.Warning, Code: "worker-unknown-tool", Range: t.Source.Range,
 					Summary: fmt.Sprintf("%s isn't offered: the workshop has no MCP server %s", t.Written, server),

@@ -327,7 +327,7 @@ func (d *decoder) checkMounts(mounts []Mount) {
 	}
 	around := Around(mounts)
 	for i := range mounts {
-		if outer := around(&mounts[i]); outer != nil {
+		if outer := around(&mounts[i]); outer != nil && outer.Source.V != "" {
 			d.checkNested(&mounts[i], outer)
 		}
 	}

@@ -50,6 +50,7 @@ func narrow(base Container, e workerEntry, work *effort, p *problems) Container 
 		return effective(base, &partialContainer{}, work)
 	}
 	out := effective(base, c, work)
+	c.idle(out.Network, base.Network, p)
 	var found []excess
 	if c.Network != nil {
 		found = append(found, notInWorker(c.Network, base.Network)...)

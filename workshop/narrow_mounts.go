@@ -311,8 +311,31 @@ func excludes(list []string, pattern string) bool {
 func within(inner, outer []Mount, work *effort) []Mount {
 	out := slices.Clone(inner)
 	for i := range out {
-		if o, _, ok := grantedBy(out[i], outer, work); ok {
-			out[i].Within = append(slices.Clone(o.Within), o.Source.V)
+		o, _, ok := grantedBy(out[i], outer, work)
+		if !ok {
+			continue
+		}
+		all := slices.Clone(out[i].Within)
+		for _, source := range append(slices.Clone(o.Within), o.Source.V) {
+			if !slices.Contains(all, source) {
+				all = append(all, source)
+			}
+		}
+		out[i].Within = all
+	}
+	return out
+}
+
+// barer are the places that mounts of outer lie over and that inner shows, see
+// [uncovered].
+func barer(inner, outer []Mount, work *effort) (out []excess) {
+	if same(inner, outer) {
+		return nil
+	}
+	for i := range inner {
+		for _, x := range leastUncovered(&inner[i], inner, outer, work) {
+			x.hint = fmt.Sprintf("mount it here too: `- %s:%s`", x.grantedMount.Source.V, x.grantedMount.Target.V)
+			out = append(out, x)
 		}
 	}
 	return out

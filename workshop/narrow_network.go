@@ -27,10 +27,32 @@ func notInWorker(n *partialNetwork, base Network) []excess {
 			summary: "proxy can't be set by a worker: one guard serves all workers of a workshop", hint: "move it to the workshop's network"})
 	}
 	if n.OwnRoom != nil && !n.OwnRoom.V && base.OwnRoom.V {
-		out = append(out, excess{key: "network.room", at: n.OwnRoom.Source.Range, grant: base.OwnRoom.Source.Range,
-			summary: "the workshop gives every worker a room of its own, this one would share", hint: "remove `room: shared` here, or `room: own` there"})
+		out = append(out, roomExcess(Network{Mode: Value[firewall.Mode]{V: firewall.Restricted}, OwnRoom: *n.OwnRoom}, base)...)
 	}
 	return out
+}
+
+// roomExcess: a worker would share a room, and the outer network gives each one its own.
+func roomExcess(inner, outer Network) []excess {
+	if inner.Mode.V == firewall.None || inner.OwnRoom.V || !outer.OwnRoom.V {
+		return nil
+	}
+	return []excess{{key: "network.room", at: sourceOr(inner.OwnRoom.Source, inner.Source), grant: outer.OwnRoom.Source.Range, have: "shared", granted: "own",
+		summary: "the workshop gives every worker a room of its own, this one would share", hint: "remove `room: shared` here, or `room: own` there"}}
+}
+
+// idle reports an allow that has no effect: the container's mode is none by that of the
+// outer one.
+func (c *partialContainer) idle(out, outer Network, p *problems) {
+	if n := c.Network; n == nil || n.Mode != nil || n.Allow == nil || len(*n.Allow) == 0 || out.Mode.V != firewall.None || c.refusedBelow("network") {
+		return
+	}
+	x := diag.Diagnostic{Severity: diag.Error, Code: "allow-without-mode", Range: c.at("network.allow", diag.Source{}),
+		Summary: "allow has no effect: the network's mode is none, as that of the workshop", Hint: "write mode: restricted here, and what is allowed in the workshop's network, too; or remove allow"}
+	if at := sourceOr(outer.Mode.Source, outer.Source); at.Filename != "" {
+		x.Related = []diag.Related{{Message: "what the workshop grants", Range: at}}
+	}
+	p.add(x)
 }
 
 // networkExcess compares what two networks reach. inner is within outer when

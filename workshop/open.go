@@ -12,6 +12,7 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/image/reference"
 )
 
 // openForm is `open:` as it is written: what a project that extends the file may have
@@ -23,7 +24,7 @@ type openForm struct {
 	Images    *[]Value[string]  `key:"images" validate:"text,oneline" literal:"What a project may run must be visible in the file." example:"write images: [\"ghcr.io/acme/*\"]" doc:"Images that a project may have in place of this one: repositories, with * for a part of their path, and those below."`
 	Build     *Value[bool]      `key:"build" literal:"What a project may run must be visible in the file." example:"write build: true" doc:"A project may build its image."`
 	Ports     *Value[bool]      `key:"ports" literal:"What a project may publish must be visible in the file." example:"write ports: true" doc:"A project may publish ports."`
-	Workers   *Value[bool]      `key:"workers" literal:"Who works must be visible in the file." example:"write workers: true" doc:"A project may have workers of its own."`
+	Workers   *Value[bool]      `key:"workers" literal:"Who works must be visible in the file." example:"write workers: true" doc:"A project may have workers of its own, and import some."`
 	Approvals *Value[bool]      `key:"approvals" literal:"What needs a person's yes must be visible in the file." example:"write approvals: true" doc:"A project may add rules of approvals after these, and a default."`
 	MCP       *Value[bool]      `key:"mcp" literal:"What a project may run must be visible in the file." example:"write mcp: true" doc:"A project may add MCP servers."`
 	Scratch   *Value[Size]      `key:"scratch" validate:"min=4096" example:"write scratch: 1G" doc:"Upper limit of scratch."`
@@ -104,7 +105,7 @@ func (o *openForm) opens(key string) bool {
 		return is(o.Build)
 	case "container.ports":
 		return is(o.Ports)
-	case "workshop.workers":
+	case "workshop.workers", "workshop.imports":
 		return is(o.Workers)
 	case "workshop.approvals":
 		return is(o.Approvals)
@@ -119,13 +120,33 @@ func (o *openForm) image(name string) bool {
 	if o == nil || o.Images == nil {
 		return false
 	}
-	repository, _, _ := strings.Cut(name, "@")
+	ref, err := reference.Parse(name)
+	repository, _, _ := strings.Cut(ref.Name, "@")
 	if i := strings.LastIndexByte(repository, ':'); i > strings.LastIndexByte(repository, '/') {
 		repository = repository[:i]
 	}
 	return slices.ContainsFunc(*o.Images, func(v Value[string]) bool {
-		return v.V == name || v.V == repository || module.MatchPrefixPatterns(v.V, repository)
+		return v.V == name || err == nil && ref.Kind == reference.Registry && module.MatchPrefixPatterns(fullName(v.V), repository)
 	})
+}
+
+// anyImage reports whether a file without an image says nothing of which one a project may
+// have, or build.
+func (o *openForm) anyImage(key string) bool {
+	return o == nil || o.Images == nil && (key != "container.build" || o.Build == nil)
+}
+
+// fullName is a pattern of repositories with its registry, which may be left out for
+// those of Docker Hub.
+func fullName(pattern string) string {
+	first, _, deeper := strings.Cut(pattern, "/")
+	switch {
+	case !deeper && first != "localhost":
+		return "docker.io/library/" + pattern
+	case !strings.ContainsAny(first, ".:") && first != "localhost":
+		return "docker.io/" + pattern
+	}
+	return pattern
 }
 
 // upTo is what a project that extends a container may have at most.

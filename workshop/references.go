@@ -44,6 +44,9 @@ func resolveWorkers(ctx context.Context, w *Workshop, own *shared, work *effort,
 		wk := Worker{Name: name, Source: m.Source, From: m.file.id}
 		wk.File, wk.Definition = m.read()
 		wk.Container = narrow(m.within, m.workerEntry, work, p)
+		if m.file.as != ownFile {
+			m.file.bare(wk.Container.Mounts, m.within.Mounts, work)
+		}
 		w.Workers = append(w.Workers, wk)
 		c := &wk.Container
 		granted += len(c.Mounts) + len(c.Env) + len(c.Secrets) + len(c.Caches) + len(c.Ports) + len(c.Network.Allow) + len(c.Network.Deny)
@@ -87,10 +90,8 @@ func (m member) read() (string, worker.Definition) {
 		for i := range def.DelegatesTo {
 			def.DelegatesTo[i].Name = m.prefix + def.DelegatesTo[i].Name
 		}
-		for i, ref := range def.Toolsets {
-			if slices.ContainsFunc(m.file.entries, func(e workerEntry) bool { return e.Name.V == ref.Name }) {
-				def.Toolsets[i].Name = m.prefix + ref.Name
-			}
+		for i := range def.Toolsets { // never one of the importing file's
+			def.Toolsets[i].Name = m.prefix + def.Toolsets[i].Name
 		}
 	}
 	return l.origin + file, def
@@ -114,15 +115,15 @@ func (l *locator) read(e workerEntry) (string, worker.Definition) {
 			Summary: fmt.Sprintf("the file of the worker %s can't be read: %s: %s", e.Name.V, c.Path, boundedfile.Reason(err))})
 		return c.Path, worker.Definition{Name: e.Name.V}
 	}
-	if l.files += len(data); l.files > maxWorkerFiles {
-		if l.files-len(data) <= maxWorkerFiles { // told once
+	if l.all.bytes += len(data); l.all.bytes > maxWorkerFiles {
+		if l.all.bytes-len(data) <= maxWorkerFiles { // told once
 			l.problems.add(diag.Diagnostic{Severity: diag.Error, Code: "too-large", Range: l.place(e),
 				Summary: fmt.Sprintf("the files of the workers have more than %d bytes together", maxWorkerFiles),
 				Hint:    "put long material in a mount that the workers read, or split the workshop"})
 		}
 		return c.Path, worker.Definition{Name: e.Name.V}
 	}
-	def, diags := l.schemas.Parse(l.origin+c.Path, data, c.Dialect)
+	def, diags := l.all.schemas.Parse(l.origin+c.Path, data, c.Dialect)
 	l.problems.add(diags...)
 	if diags.HasErrors() {
 		return c.Path, def
@@ -160,7 +161,7 @@ func (l *locator) resultType(def *worker.Definition, file string) {
 		refuse(fmt.Sprintf("the schema %s can't be read: %s", at, boundedfile.Reason(err)), "the path is relative to the folder of "+path.Base(file))
 		return
 	}
-	if def.ResultType, err = l.schemas.File(at, data); err != nil {
+	if def.ResultType, err = l.all.schemas.File(at, data); err != nil {
 		refuse(fmt.Sprintf("%s is not a valid JSON Schema: %v", at, err), "")
 	}
 }

@@ -21,16 +21,21 @@ type Room struct {
 }
 
 // Rooms groups the workers: those with the same effective network policy share
-// a room, unless one asks for its own. A worker with network mode none has no
-// room: its container has a namespace of its own without any service. Rooms
-// come in the order of their first workers.
+// a room, unless one asks for its own. Imported workers share one only with those of
+// the same import: what others listen on isn't granted to them (B47). A worker with
+// network mode none has no room: its container has a namespace of its own without any
+// service. Rooms come in the order of their first workers.
 func Rooms(w *Workshop) []Room {
 	var rooms []Room
 	byKey := map[string]int{}
-	inherited := map[[2]*firewall.Rule]string{} // keys by lists: most workers have the workshop's
+	type from struct {
+		as          string
+		allow, deny *firewall.Rule
+	}
+	inherited := map[from]string{} // keys by lists: most workers have the workshop's
 	for i := range w.Workers {
 		n := w.Workers[i].Container.Network
-		lists := [2]*firewall.Rule{firstRule(n.Allow), firstRule(n.Deny)}
+		lists := from{w.Workers[i].Import(), firstRule(n.Allow), firstRule(n.Deny)}
 		key, known := inherited[lists]
 		if !known || n.Mode.V == firewall.None || n.OwnRoom.V || n.Mode.V != w.Container.Network.Mode.V {
 			key = roomKey(&w.Workers[i])
@@ -67,15 +72,34 @@ func firstRule(rules []firewall.Rule) *firewall.Rule {
 // has none. Where a rule was written and which preset it comes from doesn't
 // matter, nor the order of the rules.
 func roomKey(wk *Worker) string {
-	n := wk.Container.Network
+	n := &wk.Container.Network
 	switch {
 	case n.Mode.V == firewall.None:
 		return ""
 	case n.OwnRoom.V:
 		return "own " + wk.Name
 	}
+	return "of " + wk.Import() + "\n" + policyKey(n)
+}
+
+// policyKey is equal for networks that reach the same, and empty for one that reaches
+// nothing.
+func policyKey(n *Network) string {
+	if n.Mode.V == firewall.None {
+		return ""
+	}
 	return n.Mode.V.String() + "\nallow " + ruleSet(n.Allow) + "\ndeny " + ruleSet(n.Deny)
 }
+
+// Import is the name that the worker's file is imported by, behind those of the files that
+// import each other: "sast", "sast--common". It is empty for workers of the workshop's
+// own file and its bases.
+func (w *Worker) Import() string {
+	return w.Name[:max(0, strings.LastIndex(w.Name, importMark))]
+}
+
+// importMark stands between the name of an import and that of its worker.
+const importMark = "--"
 
 // ruleKey is equal for lines that say the same, wherever they are written.
 func ruleKey(r firewall.Rule) string {

@@ -24,7 +24,7 @@ const (
 	userPattern       = `^[0-9]+(:[0-9]+)?$`
 	targetPattern     = `^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`
 	serverPattern     = `^[A-Za-z0-9]([A-Za-z0-9_-]{0,30}[A-Za-z0-9-])?$`
-	sourcePattern     = `^(git\+(https|ssh)|oci)://[!-~]+$`
+	sourcePattern     = `^(git\+(https|ssh)|oci)://[!-~]{1,512}$`
 	keyPattern        = `^SHA256:[A-Za-z0-9+/]{43}$`
 	runtimePattern    = `^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`
 )

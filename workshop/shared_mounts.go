@@ -96,7 +96,7 @@ func mountLists(w *Workshop) []*mountList {
 		n.OwnRoom.V = false // it reaches what others of the same lines reach
 		at := rules{n.Mode.V, firstRule(n.Allow), firstRule(n.Deny)}
 		if _, ok := keys[at]; !ok {
-			keys[at] = roomKey(&wk)
+			keys[at] = policyKey(n)
 		}
 		list.add(keys[at], &wk)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
-	"github.com/llmdo/workshop/internal/image/reference"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
@@ -58,7 +57,9 @@ type UsedSource struct {
 // Limits of the sources of one workshop.
 const (
 	maxSources = 32
-	maxChain   = 4 // of sources that name each other
+	maxChain   = 4       // of sources that name each other
+	maxUses    = 128     // of sources by extends and imports
+	maxShared  = 4 << 20 // bytes of their workshop files, those of each use counted
 )
 
 // extendsForm is `extends:` as it is written.
@@ -103,6 +104,10 @@ type shared struct {
 	imports []imported
 }
 
+// foreign reports whether the file is one for other repositories: a base, or one to be
+// imported.
+func (d *decoder) foreign() bool { return d.as != ownFile || d.unsourced }
+
 // imported is a file by the name that another one gives it.
 type imported struct {
 	*shared
@@ -115,8 +120,11 @@ type sharing struct {
 	ctx     context.Context
 	o       Options
 	project *decoder
+	workers *workerFiles
 	opened  map[string]*openedSource // by IDs
-	missing bool                     // a source is not there, or not valid
+	uses    int
+	bytes   int  // of the workshop files that were read
+	missing bool // a source is not there, or not valid
 }
 
 // openedSource is a source that was opened, and by whom at first.
@@ -146,6 +154,10 @@ func (s *sharing) follow(f *shared, chain []string) {
 		if again || doubleDash(f.decoder, *x.As) {
 			continue
 		}
+		if ReservedName(x.As.V + importMark) {
+			f.fail(x.As.Source.Range, "reserved-name", fmt.Sprintf("the name %q is reserved", x.As.V), "choose another name: room and room-… are services of every project")
+			continue
+		}
 		if file := s.open(f, chain, importedFile, refOf(x.From, x.Version, x.Signer)); file != nil {
 			f.imports = append(f.imports, imported{file, *x.As, x.Source.Range})
 		}
@@ -165,11 +177,11 @@ func refOf(from, version, signer *Value[string]) SourceRef {
 
 // doubleDash refuses a name of a file's own that could be one of an import.
 func doubleDash(d *decoder, name Value[string]) bool {
-	if !strings.Contains(name.V, "--") {
+	if !strings.Contains(name.V, importMark) {
 		return false
 	}
 	d.fail(name.Source.Range, "bad-name", fmt.Sprintf("the name %q has two dashes, which stand between an import and its worker", name.V),
-		"write "+strings.ReplaceAll(name.V, "--", "-"))
+		"write "+strings.ReplaceAll(name.V, importMark, "-"))
 	return true
 }
 
@@ -190,6 +202,12 @@ func (s *sharing) open(f *shared, chain []string, as sharer, ref SourceRef) *sha
 	}
 	if len(chain) > maxChain {
 		return refuse(diag.Diagnostic{Code: "source-chain", Summary: fmt.Sprintf("more than %d sources name each other: %s", maxChain, strings.Join(chain, " → ")), Hint: "name what is needed more directly"})
+	}
+	if s.uses++; s.uses > maxUses {
+		if s.missing = true; s.uses > maxUses+1 {
+			return nil // told once
+		}
+		return refuse(diag.Diagnostic{Code: "too-large", Summary: fmt.Sprintf("sources are extended and imported more than %d times", maxUses), Hint: "import each once, and what it imports not again"})
 	}
 	got, err := s.o.OpenSource(s.ctx, ref)
 	if err != nil {
@@ -258,11 +276,15 @@ func (s *sharing) read(got SourceFiles, ref SourceRef, as sharer) *shared {
 		p.add(diag.Diagnostic{Severity: diag.Error, Code: "source", Range: ref.At, Summary: got.ID + ": workshop.yaml: " + boundedfile.Reason(err)})
 		return nil
 	}
+	if s.bytes += len(data); s.bytes > maxShared {
+		p.add(diag.Diagnostic{Severity: diag.Error, Code: "too-large", Range: ref.At, Summary: fmt.Sprintf("the workshop files of the sources have more than %d bytes together", maxShared)})
+		return nil
+	}
 	d := &decoder{
 		src: newSource(origin+name, data), problems: p.problems, as: as,
 		root: p.root, fsys: p.fsys, dir: p.dir, refused: p.refused, vars: &variables{used: map[string]Variable{}},
 	}
-	file := &shared{decoder: d, id: got.ID, workers: &locator{fsys: got.Files, dir: ".", file: name, origin: origin, problems: p.problems}}
+	file := &shared{decoder: d, id: got.ID, workers: &locator{fsys: got.Files, dir: ".", file: name, origin: origin, problems: p.problems, all: s.workers}}
 	if file.root = parse(d.src, p.problems); file.root == nil {
 		return nil
 	}
@@ -273,7 +295,7 @@ func (s *sharing) read(got SourceFiles, ref SourceRef, as sharer) *shared {
 		return nil
 	}
 	if as == baseFile {
-		d.basedOn(file.form, file.entries)
+		file.asBase()
 	}
 	if p.errors > before {
 		return nil
@@ -290,10 +312,16 @@ func (s *sharing) used() (out []UsedSource) {
 	return out
 }
 
-// onDisk reports whether an image is read from a file or directory.
-func onDisk(image string) bool {
-	ref, err := reference.Parse(image)
-	return err == nil && ref.OnMachine()
+// count is the number of workers that the file and those that it is made of have.
+func (f *shared) count() int {
+	n := len(f.entries)
+	if f.base != nil {
+		n += f.base.count()
+	}
+	for _, x := range f.imports {
+		n += x.count()
+	}
+	return n
 }
 
 // report sets where problems of the files are kept.
@@ -341,23 +369,4 @@ func in(path string) string {
 		return " in a container"
 	}
 	return ""
-}
-
-// basedOn refuses what a base can't have, beyond its keys.
-func (d *decoder) basedOn(form *workshopForm, entries []workerEntry) {
-	containers := []*partialContainer{form.Container}
-	for _, e := range entries {
-		containers = append(containers, e.Container)
-	}
-	for _, c := range containers {
-		if c == nil {
-			continue
-		}
-		if c.Build != nil {
-			d.failDetail(c.Build.Source.Range, "base-key", "a base can't build its image", "Its files are read, and never written where a build could read them.", "publish the image, and write image: NAME:TAG")
-		}
-		if c.Image != nil && onDisk(c.Image.V) {
-			d.fail(c.Image.Source.Range, "base-key", fmt.Sprintf("the image %s of a base is a file, which a project doesn't have", clip(c.Image.V)), "publish the image, and write image: NAME:TAG")
-		}
-	}
 }

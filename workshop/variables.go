@@ -171,8 +171,8 @@ func (d *decoder) variable(s scalar, text string, from, to int) (part, bool) {
 		return p, false
 	}
 	name, op, arg := parseVariable(expr)
-	if d.as != ownFile {
-		d.failDetail(at, "source-variable", fmt.Sprintf("a file of another repository can't use the variable %s", clip(name)), "It would read what this machine has.", "write the value out, or `$$` for a dollar sign")
+	if d.foreign() {
+		d.failDetail(at, "source-variable", fmt.Sprintf("a file for other repositories can't use the variable %s", clip(name)), "It would read what this machine has.", "write the value out, or `$$` for a dollar sign")
 		return p, false
 	}
 	switch {

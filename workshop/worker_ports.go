@@ -29,6 +29,10 @@ func assignPorts(w *Workshop, entries []member, p *problems) {
 		w.Workers[0].Container.Ports = ports
 		return
 	}
+	if len(entries) == 0 && len(w.Workers) > 0 {
+		p.add(diag.Diagnostic{Severity: diag.Error, Code: "ports-ambiguous", Range: ports[0].At.Range,
+			Summary: "ports of the workshop belong to one worker of its own, and all are imported", Hint: "remove them, or write the worker that listens"})
+	}
 	if len(entries) < 2 {
 		return
 	}

@@ -37,6 +37,9 @@ func (env *Env) LoadRun(ctx context.Context, o *RunOptions) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.runs(); err != nil {
+		return nil, err
+	}
 	c, err := compileWorkshop(s.Workshop)
 	if err != nil {
 		return nil, err

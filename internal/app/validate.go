@@ -57,6 +57,9 @@ func (env *Env) Validate(ctx context.Context, paths []string) (Validation, error
 		}
 		v.Workers += len(s.Workshop.Workers)
 		v.Diagnostics = append(v.Diagnostics, env.waived(s)...)
+		if s.runs() != nil {
+			continue // what it becomes is seen where it is imported or extended
+		}
 		_, err = compileWorkshop(s.Workshop)
 		if f, ok := errors.AsType[*Failure](err); ok {
 			f.Err = fmt.Errorf("%s: %w", s.ShownFile(s.Base()), f.Err)

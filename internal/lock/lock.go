@@ -93,7 +93,7 @@ func New(w *workshop.Workshop, files map[string][]byte) *Lock {
 		if i > 0 { // all workers may have others than the workshop's
 			if c.Build != nil {
 				l.Builds[BuildName(c.Build)] = unpinned
-			} else {
+			} else if c.Image.V != "" || c.Image.Source.Template != "" {
 				l.Images[imageName(c)] = pinnedByName(c)
 			}
 		}

@@ -1,0 +1,145 @@
+package workshop
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/llmdo/workshop/diag"
+)
+
+// baseOf is a library with a base of these lines, and an import with these.
+func baseOf(base, imported string) library {
+	return library{
+		baseFrom: {"workshop.yaml": fileOf("workshop:\n  name: b\n" + base), "workers/w.md": workerFile("w", "")},
+		sastFrom: {
+			"workshop.yaml": fileOf("workshop:\n  name: s\n" + imported), "workers/w.md": workerFile("w", ""),
+			"workers/hub.md": workerFile("hub", ", mcp__hub"), "workers/llmdo.worker": fileOf("---\nname: llmdo\ntoolsets:\n  own: {}\n  nosuch: {}\n---\nWork.\n"),
+		},
+	}
+}
+
+func importing(rest string) string {
+	return "workshop:\n  name: app\n  imports: [{as: sast, from: \"" + sastFrom + "\"}]\n" + rest
+}
+
+// sharedAttack is a project that is refused: codes are those of its errors, and says is
+// in their text.
+type sharedAttack struct {
+	name        string
+	l           library
+	file, codes string
+	says        string
+}
+
+func (a *sharedAttack) refused(t *testing.T) {
+	w, list := loadShared(t, a.l, a.file)
+	if w != nil {
+		t.Fatalf("it is loaded: %+v", w.Workers)
+	}
+	var codes []string
+	for _, d := range list {
+		if d.Severity != diag.Error {
+			continue
+		}
+		codes = append(codes, d.Code)
+		if d.Range.Start.Line == 0 || d.Range.Start.Column == 0 {
+			t.Errorf("no place: %+v", d)
+		}
+		if d.Hint == "" && d.Code != "cache-over-mount" {
+			t.Errorf("no hint: %+v", d)
+		}
+	}
+	slices.Sort(codes)
+	if got := strings.Join(slices.Compact(codes), " "); got != a.codes || !strings.Contains(list.Error(), a.says) {
+		t.Errorf("got %s\n%s", got, list.Error())
+	}
+}
+
+// B47: a base has alone what it doesn't open, wherever a project writes it; and what it
+// says of the machine is no word of the project's.
+func TestBaseKeeps(t *testing.T) {
+	const (
+		closed = "  container: {image: x}\n  workers: [w]\n"
+		open   = "  container: {image: x}\n  open: {workers: true}\n  workers: [w]\n"
+		images = "  container: {image: x}\n  open: {images: [node, 'acme/*', '*']}\n  workers: [w]\n"
+	)
+	imports := "  imports: [{as: sast, from: \"" + sastFrom + "\"}]\n"
+	for _, c := range []sharedAttack{
+		{"image of a worker", baseOf(open, ""), extending("  workers: [{name: other, tools: [], container: {image: evil}}]\n"), "base-closed", "image is closed"},
+		{"build of a worker", baseOf(open, ""), extending("  workers: [{name: other, tools: [], container: {build: ./d}}]\n"), "base-closed", "build is closed"},
+		{"ports of a worker", baseOf(open, ""), extending("  workers: [{name: other, tools: [], container: {ports: ['8080:8080']}}]\n"), "base-closed", "ports is closed"},
+		{"image of a grant", baseOf(open, "  workers: [w]\n"), extending(imports + "  grant: {sast: {image: evil}}\n"), "base-closed", "image is closed"},
+		{"imports are workers", baseOf(closed, "  workers: [w]\n"), extending(imports), "base-closed", "imports is closed"},
+		{"room", baseOf("  container: {image: x, network: {mode: restricted, allow: [a.example], room: own}}\n  workers: [w]\n", ""), extending("  container: {network: {room: shared}}\n"), "base-widening", "room of its own"},
+		{"a base that hides something", baseOf("  container: {image: x, mounts: ['./src:/src:rw', './none:/src/key']}\n  workers: [w]\n", ""), extending("  container: {mounts: ['./src:/src']}\n"), "base-widening", "src/key is covered"},
+		{"an owner of Docker Hub", baseOf(images, ""), extending("  container: {image: node/evil}\n"), "base-closed", "image"},
+		{"an image of a file", baseOf(images, ""), extending("  container: {image: 'docker-archive:x.tar'}\n"), "base-closed", "image"},
+		{"the machine's programs", baseOf(images, ""), extending("  container: {image: host}\n"), "base-closed", "image"},
+		{"another registry", baseOf(images, ""), extending("  container: {image: evil.example/acme/x}\n"), "base-closed", "image"},
+		{"images of a base without one", baseOf("  open: {images: ['acme/*']}\n  container: {tmp: 10M}\n  workers: [w]\n", ""), extending("  container: {image: evil}\n"), "base-closed", "image"},
+		{"a build against images", baseOf("  open: {images: ['acme/*']}\n  container: {tmp: 10M}\n  workers: [w]\n", ""), extending("  container: {build: ./d}\n"), "base-closed", "build"},
+		{"no image", baseOf("  open: {workers: true}\n  container: {tmp: 10M}\n  workers: [w]\n", ""), extending(""), "missing-key", "has an image"},
+		{"a base with needs", baseOf("  needs: {mounts: [{target: /a, mode: rw}]}\n  workers: [w]\n", ""), extending(""), "base-key", "needs"},
+		{"a base with needs and a container", baseOf("  container: {image: x, mounts: [{target: /a}]}\n  needs: {}\n  workers: [w]\n", ""), extending(""), "base-key", "needs"},
+		{"a base with the machine's programs", baseOf("  container: {image: host}\n  workers: [w]\n", ""), extending(""), "base-key", "this machine"},
+		{"a base that builds for its import", baseOf(closed+imports+"  grant: {sast: {build: ./d}}\n", "  workers: [w]\n"), extending(""), "base-key", "build"},
+		{"a grant of a base for nothing", baseOf(closed+"  grant: {nosuch: {}}\n", ""), extending(""), "grant-unknown", "nosuch"},
+		{"allow without a mode", baseOf(closed, ""), extending("  container: {network: {allow: [a.example]}}\n"), "allow-without-mode", "no effect"},
+		{"a cache over a mount of the base", baseOf("  container: {image: x, caches: [go], mounts: ['./src:/src']}\n  workers: [{name: w, container: {caches: [go]}}]\n", ""), extending("  container: {caches: [{name: go, target: /src/x}]}\n"), "cache-over-mount", "/src/x"},
+		{"a mount over a cache of the base", baseOf("  container: {image: x, caches: [{name: go, target: /gg}], mounts: ['./src:/src']}\n  workers: [{name: w, container: {caches: [go]}}]\n", ""), extending("  container: {mounts: ['./src:/gg/x']}\n"), "cache-over-mount", "/gg/x"},
+		{"two caches in one place", baseOf("  container: {image: x, caches: [{name: go, target: /gg}, npm]}\n  workers: [{name: w, container: {caches: [go]}}]\n", ""), extending("  container: {caches: [go, {name: npm, target: /gg/x}]}\n"), "duplicate-cache", "/gg"},
+		{"a worker of the base that shows what the project hides", baseOf("  container: {image: x, mounts: ['./src:/src:rw']}\n  workers: [{name: w, container: {mounts: ['./src:/src']}}]\n", ""),
+			extending("  container: {mounts: ['./src:/src:rw', './src/none:/src/key']}\n"), "widening", "src/key is covered"},
+	} {
+		t.Run(c.name, c.refused)
+	}
+}
+
+// What a base grants, and what of it is the project's own word.
+func TestBaseGives(t *testing.T) {
+	t.Run("the name of commits", func(t *testing.T) {
+		l := baseOf("  container: {image: x, git_author: host}\n  workers: [w]\n", "")
+		if w := mustLoad(t, l, extending("")); w.Container.GitAuthor.V != "" || workerOf(t, w, "w").Container.GitAuthor.V != "" {
+			t.Error("the base takes what this machine has")
+		}
+		if w := mustLoad(t, l, extending("  container: {git_author: host}\n")); workerOf(t, w, "w").Container.GitAuthor.V != GitAuthorHost {
+			t.Error("the project may have what its base grants")
+		}
+	})
+	t.Run("own workers narrow without a container of the project", func(t *testing.T) {
+		l := baseOf("  container: {image: x, mounts: ['./src:/src'], network: {mode: restricted, allow: [a.example]}}\n  open: {workers: true}\n  workers: [w]\n", "")
+		w := mustLoad(t, l, extending("  workers: [{name: other, tools: [], container: {network: none, mounts: []}}]\n"))
+		if c := workerOf(t, w, "other").Container; hostsText(&c)+mountsText(&c) != "none " {
+			t.Error("what the worker says is dropped:", hostsText(&c), mountsText(&c))
+		}
+	})
+	t.Run("a mount by open is below it", func(t *testing.T) {
+		l := baseOf("  container: {image: x, mounts: ['./src:/src']}\n  open: {mounts: [./docs]}\n  workers: [w]\n", "")
+		w := mustLoad(t, l, extending("  container: {mounts: ['./docs/x:/d', './src/y:/s']}\n"))
+		for i, want := range []string{"./docs", "./src"} {
+			if got := strings.Join(workerOf(t, w, "w").Container.Mounts[i].Within, " "); got != want {
+				t.Errorf("mount %d is within %q, want %q", i, got, want)
+			}
+		}
+	})
+	t.Run("a chain", func(t *testing.T) {
+		far := "git+https://git.example.org/far"
+		l := baseOf("  extends: {from: \""+far+"\"}\n  container: {mounts: ['./src/a:/a'], network: {deny: [b.example]}}\n", "")
+		l[far] = fstest.MapFS{"workshop.yaml": fileOf("workshop:\n  name: far\n  container: {image: x, mounts: ['./src:/src'], network: {mode: restricted, allow: ['**.example'], deny: [a.example]}}\n  workers: [w]\n"), "workers/w.md": workerFile("w", "")}
+		w := mustLoad(t, l, extending("  container: {mounts: ['./src/a/b:/b'], network: {deny: []}}\n"))
+		c := workerOf(t, w, "w").Container
+		if got := strings.Join(c.Mounts[0].Within, " "); got != "./src ./src/a" || len(c.Network.Deny) != 2 {
+			t.Error(got, c.Network.Deny)
+		}
+		if w, list := loadShared(t, l, extending("  container: {mounts: ['./src:/b']}\n")); w != nil || !strings.Contains(list.Error(), "./src is not among") {
+			t.Error("the nearer base counts, too:", list.Error())
+		}
+	})
+	for image, open := range map[string]string{"node:22": "node", "acme/x@sha256:" + strings.Repeat("0", 64): "acme/*", "docker.io/library/node": "node", "localhost:5000/x:1": "localhost:5000/x", "ghcr.io/a/b": "ghcr.io/*", "host": "host"} {
+		t.Run(image, func(t *testing.T) {
+			mustLoad(t, baseOf("  container: {image: x}\n  open: {images: ['"+open+"']}\n  workers: [w]\n", ""), extending("  container: {image: '"+image+"'}\n"))
+		})
+	}
+}
