@@ -21,8 +21,8 @@ type Cache struct {
 	At         diag.Source
 }
 
-// defaultPruneAbove is what sccache and the caches of CI services allow by default.
-const defaultPruneAbove Size = 10 << 30
+// DefaultPruneAbove is what sccache and the caches of CI services allow by default.
+const DefaultPruneAbove Size = 10 << 30
 
 // cacheNamePattern has no dot: it separates a worker's name from its cache's.
 const cacheNamePattern = `^[a-z0-9][a-z0-9_-]{0,31}$`
@@ -50,7 +50,7 @@ var cacheKeys = map[string]instead{
 
 func (c *Cache) decode(d *decoder, n *node, f *field) bool {
 	c.At = diag.Source{Range: n.rng}
-	c.PruneAbove.V = defaultPruneAbove
+	c.PruneAbove.V = DefaultPruneAbove
 	var form cacheForm
 	switch n.kind {
 	case scalarNode:
@@ -198,7 +198,7 @@ func cachesExcess(inner, outer []Cache) []excess {
 			entry = "{name: " + c.Name + ", target: /PATH}"
 		}
 		hint := hintOfNames(c.Name, names, fmt.Sprintf("add `%s` to the caches of the workshop's container", entry))
-		x := excess{key: "caches", at: c.At.Range, have: c.Name, hint: hint, summary: fmt.Sprintf("the workshop has no cache %s", c.Name)}
+		x := excess{key: "caches", at: c.At.Range, haveOf: Part{Cache: &c}, hint: hint, summary: fmt.Sprintf("the workshop has no cache %s", c.Name)}
 		if len(outer) > 0 {
 			x.grant = outer[0].At.Range
 		}

@@ -13,12 +13,10 @@ import (
 // Excess is something that one container has and another one doesn't grant.
 type Excess struct {
 	Key           string // of the container: "network.allow"
-	Have, Granted string // both, in words; what the rules and mounts don't say
-	// Rule and GrantedRule are the lines of the network that it is about, Mount and
-	// GrantedMount the mounts; nil: none.
-	Rule, GrantedRule   *firewall.Rule
-	Mount, GrantedMount *Mount
-	At, Grant           diag.Range // their places; zero where there is none
+	Have, Granted string // both, in words; what the parts don't say
+	// HaveOf and GrantedOf are the parts of the containers that it is about.
+	HaveOf, GrantedOf Part
+	At, Grant         diag.Range // their places; zero where there is none
 	// Unknown: whether it exceeds can't be decided, as with a variable.
 	Unknown bool
 }
@@ -71,8 +69,8 @@ func (c *Comparer) Excess(inner, outer *Container) []Excess {
 	out := make([]Excess, len(found))
 	for i, x := range found {
 		out[i] = Excess{Key: x.key, Have: x.have, Granted: x.granted, At: x.at, Grant: x.grant, Unknown: x.unknown,
-			Rule: x.haveRule, GrantedRule: x.grantedRule, Mount: x.haveMount, GrantedMount: x.grantedMount}
-		if x.granted == "" && x.grantedMount == nil && x.grantedRule == nil && x.key != "network.allow" { // only the nearest thing, for a hint
+			HaveOf: x.haveOf, GrantedOf: x.grantedOf}
+		if x.granted == "" && x.grantedOf == (Part{}) && x.key != "network.allow" { // only the nearest thing, for a hint
 			out[i].Grant = diag.Range{}
 		}
 	}
@@ -120,7 +118,7 @@ func keptExcess(inner, outer []Cache) (out []excess) {
 		for _, b := range outer {
 			if a.Name == b.Name && a.PruneAbove.V > b.PruneAbove.V {
 				out = append(out, excess{key: "caches", at: a.At.Range, grant: b.At.Range, summary: fmt.Sprintf("the cache %s keeps more than the workshop's", a.Name),
-					have: a.Name + " up to " + a.PruneAbove.V.String(), granted: b.Name + " up to " + b.PruneAbove.V.String()})
+					haveOf: Part{Cache: &a}, grantedOf: Part{Cache: &b}})
 			}
 		}
 	}
@@ -130,13 +128,13 @@ func keptExcess(inner, outer []Cache) (out []excess) {
 // portsExcess: a port of the worker is reached on more addresses, or at all.
 func portsExcess(inner, outer []Port) (out []excess) {
 	for _, p := range inner {
-		x := excess{key: "ports", at: p.At.Range, have: publishedText(&p)}
+		x := excess{key: "ports", at: p.At.Range, haveOf: Part{Port: &p}}
 		granted := false
 		for _, o := range outer {
 			if o.Target.V != p.Target.V {
 				continue
 			}
-			x.grant, x.granted = o.At.Range, publishedText(&o)
+			x.grant, x.grantedOf = o.At.Range, Part{Port: &o}
 			a, b := p.Host, o.Host
 			if a.Source.Template+b.Source.Template != "" {
 				granted = granted || a.Source.Template == b.Source.Template
@@ -161,16 +159,4 @@ func addressWithin(inner, outer string) bool {
 		return inner == outer
 	}
 	return a == b || a.IsLoopback() || b.IsUnspecified() && (b.Is6() || a.Is4())
-}
-
-func publishedText(p *Port) string {
-	published := p.Published.Source.Template
-	if published == "" {
-		published = p.publishedText()
-	}
-	host := p.Host.Source.Template
-	if host == "" {
-		host = p.Host.V
-	}
-	return fmt.Sprintf("%d on %s:%s", p.Target.V, host, published)
 }

@@ -103,18 +103,18 @@ func (f *shared) granted(x imported, within Container, work *effort) (Container,
 // needed says what is lacking.
 func (x excess) needed() string {
 	switch {
-	case x.haveRule != nil:
-		return ruleText(*x.haveRule)
-	case x.haveMount != nil && x.haveMount.Source.V == "":
-		return "a mount at " + x.haveMount.Target.V
-	case x.haveMount != nil && x.have != "":
-		return "the mount " + x.haveMount.Entry() + " " + x.have + ", over which it is granted another one"
-	case x.haveMount != nil:
-		return "the mount " + x.haveMount.Entry()
-	case x.key == "secrets":
-		return "the secret " + strings.TrimPrefix(x.summary, "the workshop has no secret ")
-	case x.key == "caches":
-		return "the cache " + x.have
+	case x.haveOf.Rule != nil:
+		return ruleText(*x.haveOf.Rule)
+	case x.haveOf.Mount != nil && x.haveOf.Mount.Source.V == "":
+		return "a mount at " + x.haveOf.Mount.Target.V
+	case x.haveOf.Mount != nil && x.have != "":
+		return "the mount " + x.haveOf.Mount.Entry() + " " + x.have + ", over which it is granted another one"
+	case x.haveOf.Mount != nil:
+		return "the mount " + x.haveOf.Mount.Entry()
+	case x.haveOf.Secret != nil:
+		return "the secret " + x.haveOf.Secret.Name
+	case x.haveOf.Cache != nil:
+		return "the cache " + x.haveOf.Cache.Name
 	case x.have != "":
 		return strings.TrimPrefix(strings.TrimPrefix(x.key, "resources."), "network.") + " " + x.have
 	}
@@ -171,7 +171,7 @@ func sourced(mounts, granted []Mount) (out []Mount, lacking []excess) {
 		}
 		at := slices.IndexFunc(granted, func(g Mount) bool { return g.Target.V == m.Target.V })
 		if at < 0 {
-			lacking = append(lacking, excess{key: "mounts", at: m.At.Range, haveMount: &m, summary: "there is no mount at " + m.Target.V})
+			lacking = append(lacking, excess{key: "mounts", at: m.At.Range, haveOf: Part{Mount: &m}, summary: "there is no mount at " + m.Target.V})
 			continue
 		}
 		out = append(out, m.over(granted[at]))
@@ -218,7 +218,7 @@ func (f *shared) sourcedIn(c *partialContainer, granted []Mount) *partialContain
 	out.Mounts = &mounts
 	f.checkMounts(mounts)
 	for _, x := range lacking {
-		f.fail(x.at, "widening", "the file's needs have no mount at "+x.haveMount.Target.V, "add it there")
+		f.fail(x.at, "widening", "the file's needs have no mount at "+x.haveOf.Mount.Target.V, "add it there")
 	}
 	return &out
 }

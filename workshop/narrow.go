@@ -23,11 +23,19 @@ type excess struct {
 	unknown bool   // whether it exceeds can't be decided, as with a variable
 	have    string // what the inner container has, and the outer one at the nearest
 	granted string
-	// rules and mounts of both, where it is about these; have and granted add to them
-	haveRule, grantedRule   *firewall.Rule
-	haveMount, grantedMount *Mount
-	at                      diag.Range // the inner container's line
-	grant                   diag.Range // the outer container's line; zero where it has none
+	// parts of both, where it is about one; have and granted add to them
+	haveOf, grantedOf Part
+	at                diag.Range // the inner container's line
+	grant             diag.Range // the outer container's line; zero where it has none
+}
+
+// Part is a part of a container: at most one of its fields is set.
+type Part struct {
+	Rule   *firewall.Rule // a line of the network
+	Mount  *Mount
+	Secret *Secret
+	Cache  *Cache
+	Port   *Port
 }
 
 // widening reports an excess of a worker's `container:` over its workshop's,
@@ -201,13 +209,13 @@ func secretsExcess(inner, outer []Secret, work *effort) []excess {
 			names = append(names, o.Name)
 		}
 		hint := hintOfNames(s.Name, names, fmt.Sprintf("add `- {name: %s, env: …}` to the secrets of the workshop's container", s.Name))
-		x := excess{key: "secrets", at: s.At.Range, have: s.Name + " from " + s.origin(), hint: hint, summary: fmt.Sprintf("the workshop has no secret %s", s.Name)}
+		x := excess{key: "secrets", at: s.At.Range, haveOf: Part{Secret: &s}, hint: hint, summary: fmt.Sprintf("the workshop has no secret %s", s.Name)}
 		if len(outer) > 0 {
 			x.grant = outer[0].At.Range
 		}
 		for _, o := range outer {
 			if work.exact && o.Name == s.Name {
-				x.grant, x.granted = o.At.Range, o.Name+" from "+o.origin()
+				x.grant, x.grantedOf = o.At.Range, Part{Secret: &o}
 				x.unknown = s.File.Source.Template+o.File.Source.Template != ""
 			}
 		}

@@ -91,10 +91,10 @@ func longestKept(o firewall.Rule, rules []firewall.Rule, inner, outer Network, w
 
 // budgetExcess says that r opens more than the line o of the outer network.
 func budgetExcess(r, o firewall.Rule, inner Network) excess {
-	x := excess{key: "network.allow", at: r.Source.Range, grant: o.Source.Range, haveRule: &r, grantedRule: &o, hint: budgetHint(r, o)}
+	x := excess{key: "network.allow", at: r.Source.Range, grant: o.Source.Range, haveOf: Part{Rule: &r}, grantedOf: Part{Rule: &o}, hint: budgetHint(r, o)}
 	switch {
 	case len(r.Ports) == 0:
-		x.at, x.have, x.haveRule = inner.Source.Range, "any upload to "+o.Target(), nil
+		x.at, x.have, x.haveOf.Rule = inner.Source.Range, "any upload to "+o.Target(), nil
 		x.summary = fmt.Sprintf("the open network sends more than the workshop's upload: %s for %s", o.Upload, o.Target())
 	case keepsBudget(r, o):
 		x.summary = fmt.Sprintf("%s opens more than the workshop's longer line for %s", ruleText(r), o.Target())

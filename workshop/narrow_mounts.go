@@ -54,7 +54,7 @@ func leastUncovered(m *Mount, inner, outer []Mount, work *effort) (least []exces
 // grantedBy finds the outer mount that grants m. Where none does, the excess
 // over the nearest one says why.
 func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
-	why := excess{key: "mounts", at: m.At.Range, haveMount: &m,
+	why := excess{key: "mounts", at: m.At.Range, haveOf: Part{Mount: &m},
 		summary: fmt.Sprintf("the source %s is not among the sources of the workshop's mounts, nor below one", m.Source.V),
 		hint:    fmt.Sprintf("add `- %s:%s` to the mounts of the workshop's container, or remove it here", m.Source.V, m.Target.V)}
 	if len(outer) > 0 {
@@ -82,7 +82,7 @@ func grantedBy(m Mount, outer []Mount, work *effort) (Mount, excess, bool) {
 		}
 		if depth := strings.Count(path.Clean(o.Source.V), "/"); depth > longest {
 			longest = depth
-			why.summary, why.hint, why.grant, why.grantedMount = summary, hint, o.At.Range, &o
+			why.summary, why.hint, why.grant, why.grantedOf.Mount = summary, hint, o.At.Range, &o
 			why.unknown = why.unknown || work.exact && globUnknown(m, o, below)
 		}
 	}
@@ -112,7 +112,7 @@ func uncovered(m *Mount, inner []Mount, o *Mount, granting, outer []Mount, work 
 		n := &outer[i]
 		if work.symbolic && n.Target.Source.Template != "" && n.Target.V != o.Target.V {
 			if !slices.ContainsFunc(inner, func(k Mount) bool { return k.Target.Source.Template == n.Target.Source.Template }) {
-				out = append(out, excess{key: "mounts", at: m.At.Range, grant: n.At.Range, unknown: true, haveMount: m, grantedMount: n, granted: "which may be over it"})
+				out = append(out, excess{key: "mounts", at: m.At.Range, grant: n.At.Range, unknown: true, haveOf: Part{Mount: m}, grantedOf: Part{Mount: n}, granted: "which may be over it"})
 			}
 			continue
 		}
@@ -145,7 +145,7 @@ func uncovered(m *Mount, inner []Mount, o *Mount, granting, outer []Mount, work 
 			continue
 		}
 		out = append(out, excess{key: "mounts", at: m.At.Range, grant: n.At.Range, unknown: unknown,
-			haveMount: m, have: "with " + hidden.Source.V + " in it", grantedMount: n, granted: "over " + hidden.Source.V,
+			haveOf: Part{Mount: m}, have: "with " + hidden.Source.V + " in it", grantedOf: Part{Mount: n}, granted: "over " + hidden.Source.V,
 			summary: fmt.Sprintf("%s is covered by another mount there and not here", hidden.Source.V)})
 	}
 	return out
@@ -334,7 +334,7 @@ func barer(inner, outer []Mount, work *effort) (out []excess) {
 	}
 	for i := range inner {
 		for _, x := range leastUncovered(&inner[i], inner, outer, work) {
-			x.hint = fmt.Sprintf("mount it here too: `- %s:%s`", x.grantedMount.Source.V, x.grantedMount.Target.V)
+			x.hint = fmt.Sprintf("mount it here too: `- %s:%s`", x.grantedOf.Mount.Source.V, x.grantedOf.Mount.Target.V)
 			out = append(out, x)
 		}
 	}

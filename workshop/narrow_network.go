@@ -91,7 +91,7 @@ func networkExcess(inner, outer Network, work *effort) []excess {
 		if denyKept(d, inner) {
 			continue
 		}
-		out = append(out, excess{key: "network.deny", at: inner.Source.Range, grant: d.Source.Range, grantedRule: &d,
+		out = append(out, excess{key: "network.deny", at: inner.Source.Range, grant: d.Source.Range, grantedOf: Part{Rule: &d},
 			unknown: work.exact && denyUnknown(d, inner, outer),
 			summary: ruleText(d) + " is denied there and not here", hint: "add `deny: [" + d.Target() + "]`"})
 	}
@@ -159,7 +159,7 @@ func linesExcess(inner, outer Network, work *effort) (out []excess, covered []fi
 			break
 		}
 		grant, granted := nearestGrant(r, outer)
-		out = append(out, excess{key: "network.allow", at: r.Source.Range, grant: grant, haveRule: &r, grantedRule: granted,
+		out = append(out, excess{key: "network.allow", at: r.Source.Range, grant: grant, haveOf: Part{Rule: &r}, grantedOf: Part{Rule: granted},
 			unknown: work.exact && lineUnknown(r, inner, outer),
 			summary: ruleText(r) + " is not covered by a line of the workshop's allow",
 			hint:    allowHint(r, outer)})

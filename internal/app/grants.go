@@ -54,6 +54,7 @@ var facets = []facet{
 	{name: lineFacet, label: "network:"},
 	{name: "tool", label: "tools:"},
 	{name: "delegate", label: "delegates to:"},
+	{name: "model", label: "model"},
 }
 
 const (

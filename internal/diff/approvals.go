@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/callrule"
+	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/tool"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -15,13 +16,13 @@ func level(a workshop.Approval) int {
 	return slices.Index([]workshop.Approval{workshop.ApprovalDeny, workshop.ApprovalAsk, workshop.ApprovalAuto}, a)
 }
 
-// usual is where a default is among the others, and its words. One that isn't written
-// asks, but not for tools that only read inside the worker.
-func usual(a *workshop.Approvals) (place int, text string) {
+// usual is where a default is among the others. One that isn't written asks, but not for
+// tools that only read inside the worker.
+func usual(a *workshop.Approvals) (place int) {
 	if isWritten(a) {
-		return 2 * level(a.Default.V), "default " + string(a.Default.V)
+		return 2 * level(a.Default.V)
 	}
-	return 2*level(workshop.ApprovalAsk) + 1, "default ask, but not for reading"
+	return 2*level(workshop.ApprovalAsk) + 1
 }
 
 func isWritten(a *workshop.Approvals) bool {
@@ -89,10 +90,8 @@ func (p *pair) approvals() []Row {
 	var rows []Row
 	a, b := &p.base.Workshop.Approvals, &p.head.Workshop.Approvals
 	was, is := fileOr(a.Default.Source, p.base), fileOr(b.Default.Source, p.head)
-	old0, before := usual(a)
-	now0, after := usual(b)
-	if state := stateOfLevels(old0, now0); state != "" {
-		rows = append(rows, Row{State: state, Surface: "approvals", Before: before, After: after, At: is, Was: was})
+	if state := stateOfLevels(usual(a), usual(b)); state != "" {
+		rows = append(rows, Row{State: state, Surface: "approvals", Before: grant.DefaultText(a), After: grant.DefaultText(b), At: is, Was: was})
 	}
 	if len(a.Rules) > maxRules || len(b.Rules) > maxRules {
 		if !slices.Equal(a.Rules, b.Rules) {
@@ -222,9 +221,7 @@ type ruling struct {
 	gap         int  // number of kept ones before it
 }
 
-func (r ruling) text() string {
-	return strings.Join(strings.Fields(r.tool+" "+r.match), " ") + ": " + string(r.approval)
-}
+func (r ruling) text() string { return grant.DecisionText(r.tool, r.match, r.approval) }
 
 func (r ruling) same(o ruling) bool {
 	return r.tool == o.tool && r.match == o.match && r.approval == o.approval

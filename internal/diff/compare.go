@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
-	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -123,24 +122,18 @@ func joined(list []workshop.Excess) (out []workshop.Excess) {
 
 // words are what an excess is about, in the words of a lock.
 func words(x workshop.Excess) (have, granted string) {
-	side := func(rule *firewall.Rule, mount *workshop.Mount, more, sep string) string {
-		var parts []string
-		switch {
-		case rule != nil:
-			parts = append(parts, grant.RuleText(*rule, grant.Symbols))
-		case mount != nil:
-			parts = append(parts, grant.MountLine(mount, grant.Symbols))
+	side := func(part workshop.Part, more, sep string) string {
+		text := grant.PartText(part, grant.Symbols)
+		if text == "" || more == "" {
+			return text + more
 		}
-		if more != "" {
-			parts = append(parts, more)
-		}
-		return strings.Join(parts, sep)
+		return text + sep + more
 	}
 	sep := ", "
 	if x.Key == "network.allow" {
 		sep = "; "
 	}
-	return side(x.Rule, x.Mount, x.Have, sep), side(x.GrantedRule, x.GrantedMount, x.Granted, " ")
+	return side(x.HaveOf, x.Have, sep), side(x.GrantedOf, x.Granted, " ")
 }
 
 // row makes a row of the worker. What has no place is a default, or gone: then its place

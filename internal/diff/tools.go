@@ -1,12 +1,11 @@
 package diff
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/tool"
 	"github.com/llmdo/workshop/workshop"
 	"github.com/llmdo/workshop/workshop/worker"
@@ -25,16 +24,16 @@ func (p *pair) tools() []Row {
 // offers are the tools of one that the other isn't offered, each line of a file once.
 func (p *pair) offers(inner, outer *workshop.Worker, row func(have, granted string, at, grant diag.Range) Row) (rows []Row) {
 	var places []diag.Range
-	texts := map[diag.Range][]string{}
-	grants := map[diag.Range]worker.Tool{}
+	texts, granted := map[diag.Range][]string{}, map[diag.Range][]string{}
+	nearest := map[diag.Range]diag.Range{}
 	for _, o := range tool.Excess(inner.Definition.Offers(), outer.Definition.Offers()) {
 		i := slices.IndexFunc(inner.Definition.Tools, func(t worker.Tool) bool { return t.Name == o.Name && t.Pattern == o.Limit })
 		t := inner.Definition.Tools[i]
-		at, text := t.Source.Range, t.Written
+		at, text := t.Source.Range, grant.ToolText(t)
 		if server, _, ok := tool.SplitMCP(t.Name); ok {
 			mine, its := p.serversOf(inner), p.serversOf(outer)
 			if s := serverOf(mine, server); s != nil {
-				text += " (runs " + strings.Join(s.Command, " ") + ")"
+				text += " (runs " + grant.CommandText(s) + ")"
 				if serverOf(its, server) == nil {
 					at = s.At.Range // it wasn't there
 				}
@@ -43,17 +42,27 @@ func (p *pair) offers(inner, outer *workshop.Worker, row func(have, granted stri
 		if texts[at] == nil {
 			places = append(places, at)
 		}
-		if !slices.Contains(texts[at], text) {
-			texts[at] = append(texts[at], text)
-		}
-		if j := slices.IndexFunc(outer.Definition.Tools, func(h worker.Tool) bool { return h.Name == t.Name }); j >= 0 {
-			grants[at] = outer.Definition.Tools[j]
+		texts[at] = appendNew(texts[at], text)
+		for _, h := range outer.Definition.Tools {
+			if h.Name == t.Name {
+				granted[at] = appendNew(granted[at], grant.ToolText(h))
+				if nearest[at].Filename == "" {
+					nearest[at] = h.Source.Range
+				}
+			}
 		}
 	}
 	for _, at := range places {
-		rows = append(rows, row(strings.Join(texts[at], ", "), grants[at].Written, at, grants[at].Source.Range))
+		rows = append(rows, row(strings.Join(texts[at], ", "), strings.Join(granted[at], ", "), at, nearest[at]))
 	}
 	return rows
+}
+
+func appendNew(list []string, text string) []string {
+	if slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
 }
 
 // serversOf are the MCP servers of the side of a worker.
@@ -88,22 +97,11 @@ func (p *pair) servers() (rows []Row) {
 		if a == nil || b == nil {
 			continue
 		}
-		if was, is := serverText(a), serverText(b); was != is {
+		if was, is := grant.ServerText(a), grant.ServerText(b); was != is {
 			rows = append(rows, p.row(Changed, "mcp", was, is, b.At.Range, a.At.Range))
 		}
 	}
 	return rows
-}
-
-func serverText(s *workshop.MCPServer) string {
-	text := s.Name + " runs " + strings.Join(s.Command, " ")
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		text += fmt.Sprintf(", %s=%s", name, s.Env[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
-		text += fmt.Sprintf(", %s from the secret %s", name, s.Secrets[name])
-	}
-	return text
 }
 
 // delegates compares whom a worker may call.

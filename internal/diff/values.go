@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -110,7 +111,7 @@ func (p *pair) imageText(k *workshop.Worker, text string) string {
 		if p.old.Container.Build != nil && p.new.Container.Build != nil {
 			return "built" // its parts are compared
 		}
-		return "built from " + textOf(b.Context).text
+		return grant.ImageText(&k.Container, grant.Symbols)
 	}
 	return text
 }
@@ -168,7 +169,7 @@ func (p *pair) moved() (rows []Row) {
 		m := &p.new.Container.Mounts[i]
 		source, target := sourceText(m), textOf(m.Target).text
 		var at diag.Range
-		before, there := "", false
+		before, there := (*workshop.Mount)(nil), false
 		for j := range old {
 			o := &old[j]
 			rest, below := subpath.Below(source, sourceText(o))
@@ -178,18 +179,19 @@ func (p *pair) moved() (rows []Row) {
 			place := path.Join(textOf(o.Target).text, rest)
 			if place == target {
 				there = true
-			} else if before == "" || source == sourceText(o) {
-				before, at = sourceText(o)+" at "+textOf(o.Target).text, o.At.Range
+			} else if before == nil || source == sourceText(o) {
+				before, at = o, o.At.Range
 			}
 		}
-		if there || before == "" {
+		if there || before == nil {
 			continue
 		}
+		was, is := grant.MountLine(before, grant.Symbols), grant.MountLine(m, grant.Symbols)
 		state := Changed
-		if strings.Contains(target+before, "${") {
+		if strings.Contains(target+sourceText(before)+textOf(before.Target).text, "${") {
 			state = Unknown
 		}
-		rows = append(rows, p.row(state, "mounts", before, source+" at "+target, m.At.Range, at))
+		rows = append(rows, p.row(state, "mounts", was, is, m.At.Range, at))
 	}
 	return rows
 }

@@ -15,12 +15,11 @@ import (
 )
 
 func (l *lines) container(c *workshop.Container) {
-	switch {
-	case c.Build != nil:
-		l.add(Image, "", "build of "+BuildText(c.Build, l.form)+argsText(c.Build, l.form), c.Build.Source)
-	default:
-		l.add(Image, "", text(l.form, c.Image), c.Image.Source)
+	at := c.Image.Source
+	if c.Build != nil {
+		at = c.Build.Source
 	}
+	l.add(Image, "", ImageText(c, l.form), at)
 	if c.Pull.V != workshop.PullMissing || c.Pull.Source.Template != "" {
 		l.add(Pull, "", text(l.form, c.Pull), c.Pull.Source)
 	}
@@ -32,12 +31,9 @@ func (l *lines) container(c *workshop.Container) {
 		m := &c.Mounts[i]
 		l.add(Mount, text(l.form, m.Target), MountLine(m, l.form), m.At)
 	}
-	for _, s := range c.Secrets {
-		from := "$" + s.Env
-		if s.Env == "" {
-			from = place(l.form, s.File)
-		}
-		l.add(Secret, s.Name, s.Name+" from "+from, s.At)
+	for i := range c.Secrets {
+		s := &c.Secrets[i]
+		l.add(Secret, s.Name, secretText(s, l.form), s.At)
 	}
 	for i := range c.Caches {
 		l.add(Cache, c.Caches[i].Name, cacheText(&c.Caches[i]), c.Caches[i].At)
@@ -68,6 +64,39 @@ func (l *lines) limits(c *workshop.Container) {
 	l.add(CPU, "", textOf(l.form, r.CPU, func(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }), r.CPU.Source)
 	l.add(PIDs, "", textOf(l.form, r.PIDs, func(n int64) string { return strconv.FormatInt(n, 10) }), r.PIDs.Source)
 	l.add(Timeout, "", textOf(l.form, r.Timeout, durationtext.Of), r.Timeout.Source)
+}
+
+// PartText is one thing that a container has: empty for none.
+func PartText(p workshop.Part, f Form) string {
+	switch {
+	case p.Rule != nil:
+		return RuleText(*p.Rule, f)
+	case p.Mount != nil:
+		return MountLine(p.Mount, f)
+	case p.Secret != nil:
+		return secretText(p.Secret, f)
+	case p.Cache != nil:
+		return cacheText(p.Cache)
+	case p.Port != nil:
+		return portLine(p.Port, f)
+	}
+	return ""
+}
+
+// ImageText is an image, or what one is built of.
+func ImageText(c *workshop.Container, f Form) string {
+	if c.Build != nil {
+		return "build of " + BuildText(c.Build, f) + argsText(c.Build, f)
+	}
+	return text(f, c.Image)
+}
+
+// secretText is a secret, and where its value comes from.
+func secretText(s *workshop.Secret, f Form) string {
+	if s.Env != "" {
+		return s.Name + " from $" + s.Env
+	}
+	return s.Name + " from " + place(f, s.File)
 }
 
 // BuildText is the context of a build, and its Dockerfile where that has a name of its own.
@@ -127,12 +156,17 @@ func MountLine(m *workshop.Mount, f Form) string {
 	return out
 }
 
-// cacheText is the name of a cache, and where it is unless that follows from the name.
+// cacheText is the name of a cache, where it is unless that follows from the name, and
+// how large it may become unless that is the default.
 func cacheText(c *workshop.Cache) string {
-	if c.Target.V == path.Join(workshop.CacheDir, c.Name) {
-		return c.Name
+	out := c.Name
+	if c.Target.V != path.Join(workshop.CacheDir, c.Name) {
+		out += " at " + word(c.Target.V)
 	}
-	return c.Name + " at " + word(c.Target.V)
+	if c.PruneAbove.V != workshop.DefaultPruneAbove {
+		out += " prune_above " + c.PruneAbove.V.String()
+	}
+	return out
 }
 
 // CachesText is "caches a, b".

@@ -46,6 +46,7 @@ const (
 	Deny      Surface = "deny"
 	Tool      Surface = "tool"
 	Delegate  Surface = "delegate"
+	Model     Surface = "model"
 )
 
 // The surfaces of the workshop, which all of its workers have.
@@ -59,7 +60,7 @@ const (
 var order = []Surface{
 	Isolation, Approval, MCP,
 	Image, Pull, User, Workdir, Runtime, Memory, CPU, PIDs, Timeout, Scratch, Tmp, Shm, Home, Mount, Secret, Cache, Env,
-	GitAuthor, Port, Mode, Room, DNS, Proxy, Allow, Deny, Tool, Delegate,
+	GitAuthor, Port, Mode, Room, DNS, Proxy, Allow, Deny, Tool, Delegate, Model,
 }
 
 // Everyone is in the place of a worker where a line is about the whole workshop.
@@ -145,13 +146,18 @@ func (l *lines) sorted() []Line {
 // text is a value in the form of the lines. Beside symbols a $ is doubled, as in the file:
 // it names no variable.
 func text[T ~string](f Form, v workshop.Value[T]) string {
-	switch {
-	case f == Values:
-		return string(v.V)
-	case v.Source.Template != "":
+	if f == Symbols && v.Source.Template != "" {
 		return v.Source.Template
 	}
-	return diag.Literal(string(v.V))
+	return literal(f, string(v.V))
+}
+
+// literal is a text in which no variable is read, in the form of the lines.
+func literal(f Form, s string) string {
+	if f == Values {
+		return s
+	}
+	return diag.Literal(s)
 }
 
 // place is a path as one word of its line, whatever is in it.

@@ -25,10 +25,10 @@ const file = `workshop:
     mounts: ["./src:/workspace/src", "${DATA:-./data}:/data:rw", {source: ./in, target: /in, exclude: [".env", "**/*.pem"]}]
     env: {LANG: C.UTF-8, TOKEN: "${TOKEN:-}"}
     secrets: [{name: t, env: T}, {name: ca, file: ./ca.pem}]
-    caches: [npm]
+    caches: [npm, {name: own, target: /own, prune_above: 20G}]
   workers:
     - one
-    - {name: two, tools: [shell, "Bash(git log:*)", mcp__db], instructions: x, container: {image: host, network: none, mounts: [], secrets: [t, ca], caches: [npm], git_author: none}}
+    - {name: two, tools: [shell, "Bash(git log:*)", mcp__db], instructions: x, container: {image: host, network: none, mounts: [], secrets: [t, ca], caches: [npm, own], git_author: none}, model: "large$$"}
     - {name: three, tools: [], instructions: x, container: {build: {context: ./docker, dockerfile: Work, target: dev}, network: {room: own}, ports: ["8080:8000"]}}
     - {name: four, tools: [], instructions: x, container: {image: "worker:${TAG:-1}", resources: {memory: "${MEM:-1G}"}}}
   mcp: {db: {command: "db server", args: [--ro], env: {A: b}}}
