@@ -32,6 +32,7 @@ var promises = []Promise{
 	{"B44", Decisions, "keys and calls of models stay on the host"},
 	{"B45", Decisions, "host values enter only where the file shows it"},
 	{"B46", Decisions, "what runs is what workshop.lock says, with --frozen in every way, without it in its images"},
+	{"B47", Decisions, "what comes from another repository gets what the project's own file grants, once somebody agreed to it"},
 	{"B60", Input, "no input crashes, hangs or uses memory without bound"},
 }
 
@@ -72,5 +73,6 @@ var rows = []row{
 	{"B44", "not passed on", "not passed on", "not passed on; but tools run as you, and read what you can"},
 	{"B45", "secrets and ${…} of the file", "secrets and ${…} of the file; no other variable", "secrets and ${…} of the file; no other variable"},
 	{"B46", "compared before the start; images by digest", "compared before the start; images by digest", "compared before the start"},
+	{"B47", "the loader; files by their content, in memory", "the loader; files by their content, in memory", "the loader; files by their content, in memory"},
 	{"B60", "bounded and fuzzed parsers", "bounded and fuzzed parsers", "bounded and fuzzed parsers"},
 }

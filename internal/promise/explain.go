@@ -86,6 +86,8 @@ var explanations = map[string]Explanation{
 		"GITHUB_TOKEN is not in a worker, unless workshop.yaml names it.", nil},
 	"B46": {"With a workshop.lock images run by the digests that it has, and with `--frozen`, the default in continuous integration, nothing starts that differs from it in a file, an image, a build or a grant.",
 		"A tag that was moved to another image changes nothing until somebody runs `workshop lock --upgrade`, which the lock's diff shows.", nil},
+	"B47": {"What `extends` and `imports` take over is fetched only from sources that you or your settings agreed to, and used only as workshop.lock has it. A project narrows its base; an imported worker has what its file needs of what `grant` says, and reads no variable, path or secret of the machine by itself.",
+		"An import that suddenly needs `evil.example` stops `up` with 4 and the lines that would grant it.", nil},
 	"B60": {"No file, message or packet makes our programs crash, hang or use memory without bound, and a worker can't stop the guard. It can use up what the kernel counts per user: until it ends, commands of yours may fail.",
 		"A workshop.yaml of nested aliases is refused with too-large.", nil},
 }

@@ -72,6 +72,7 @@ var methods = []Method{
 	{"B44", []Kind{Inspected, Probed}, "no key of a model in its configured environment", "the same in a command's environment", "outside for its configuration", false},
 	{"B45", []Kind{Inspected, Probed}, "its configured variables have none of yours", "a command has no others", "outside for its configuration", false},
 	{"B46", []Kind{Elsewhere}, "", "", "", false},
+	{"B47", []Kind{Elsewhere}, "", "", "", false},
 	{"B60", []Kind{Inspected, Disruptive}, "limits of open files and queued signals; in a copy the guard after a flood", "a flood (in a copy)", "outside; *in part*: parsers are fuzzed by the project", false},
 }
 

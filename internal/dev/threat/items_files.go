@@ -155,4 +155,14 @@ var fileItems = []Item{
 		Status: Closed, Answer: "[`workshop diff`](sharing.md#what-a-change-grants) compares what is effective; what it can't decide is unknown, and fails a gate as a widening does. Its text is escaped",
 		Promises: []string{"B40"}, Tests: []string{"internal/diff TestNothingIsWidenedWithoutARow", "internal/diff TestWidened", "internal/diff TestVariablesAreNotGuessed", "internal/diff FuzzCompare", "internal/cli TestScripts"},
 	},
+	{
+		ID: "F31", Attack: "A file of another repository that asks for more: hosts, mounts, secrets of the machine, `${HOME}`, an image, approvals without a question, an MCP server, a worker with the name of one of the project's; needs that grow with an update",
+		Status: Closed, Answer: "An imported file has a list of keys and no variables; its workers get what they need of what `grant` says, and what isn't granted is an error with both places. A base only narrows, but for what it opens",
+		Promises: []string{"B40", "B47"}, Tests: []string{"workshop TestImports", "workshop TestImportsWithoutGrant", "workshop TestSourcesRefused", "workshop TestOpen", "workshop TestKeyRules"},
+	},
+	{
+		ID: "F32", Attack: "A source that hangs, redirects, is huge, moves a tag, sends another tree for a commit, a branch named like a commit, links, submodules, names that collide; its hooks, filters and attributes; a cache or vendor directory that a worker wrote",
+		Status: Closed, Answer: "git reads it without a checkout, with limits, in an empty repository; a tree counts by its hash alone, and is in memory once. Nothing is contacted before somebody agreed",
+		Promises: []string{"B43", "B46", "B47", "B60"}, Tests: []string{"internal/git TestFetchRefused", "internal/git TestHostileServer", "internal/git TestRedirects", "internal/git TestFetchRunsNothing", "internal/git TestNamedLikeACommit", "internal/source TestStore", "internal/source TestKept"},
+	},
 }
