@@ -3,6 +3,7 @@ package workshop
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
@@ -81,7 +82,7 @@ func (f *shared) granted(x imported, within Container, work *effort) (Container,
 	}
 	d := diag.Diagnostic{Severity: diag.Error, Code: "import-needs", Range: x.as.Source.Range,
 		Detail: "Where the workshop's container doesn't have these, they are written there, too: a grant narrows it.",
-		Hint:   "write below workshop:\n  grant:\n    " + x.as.V + ": " + x.needsText()}
+		Hint:   "write below workshop:\n  grant:\n    " + x.as.V + ": " + x.needsText(within.Mounts)}
 	if f.as != ownFile {
 		d.Detail, d.Hint = "", "that is for those who keep "+f.id+" to grant; take a version of it that does"
 	}
@@ -121,17 +122,42 @@ func (x excess) needed() string {
 	return x.summary
 }
 
-// needsText are the needs of an import as a grant, to paste.
-func (x imported) needsText() string {
+// needsText are the needs of an import as a grant, to paste. A mount without a source has
+// that of the workshop's at its target.
+func (x imported) needsText(have []Mount) string {
 	n := x.find(x.root, "needs")
 	if n == nil {
 		return "{}"
 	}
-	text, whole := x.src.flow(n)
-	if !whole {
-		text = "{…} # as `needs` of " + x.id
+	var parts []string
+	for _, p := range n.pairs {
+		text, whole := x.src.flow(p.value)
+		if p.key.text == "mounts" && x.form.Needs.Mounts != nil {
+			text, whole = "["+strings.Join(mountEntries(*x.form.Needs.Mounts, have), ", ")+"]", true
+		}
+		if !whole {
+			text = "… # as in needs of " + x.id
+		}
+		parts = append(parts, p.key.text+": "+text)
 	}
-	return text
+	return inBraces(parts)
+}
+
+func mountEntries(needed, have []Mount) (out []string) {
+	for _, m := range needed {
+		if m.Source.V == "" {
+			m.Source = Value[string]{V: "./DIRECTORY"}
+			if i := slices.IndexFunc(have, func(h Mount) bool { return h.Target.V == m.Target.V }); i >= 0 {
+				m.Source = have[i].Source
+			}
+		}
+		entry := m.Entry()
+		if entry[0] != '{' {
+			entry = strconv.Quote(entry)
+		}
+		out = append(out, entry)
+	}
+	return out
 }
 
 // alone is a container that has of the workshop's only what is written: no network and no

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/image"
@@ -16,8 +17,13 @@ import (
 
 // LockOptions say how a lock is written.
 type LockOptions struct {
-	// Upgrade looks up images again that are locked.
+	// Upgrade looks up images and sources again that are locked.
 	Upgrade bool
+	// Sources are looked up again, by their IDs, or all of them.
+	Sources    []string
+	AllSources bool
+	// DryRun writes nothing, and asks for no agreement to what was looked up.
+	DryRun bool
 	// Offline asks no registry, and no source.
 	Offline bool
 	// Yes agrees to sources that the settings allow.
@@ -57,22 +63,28 @@ func (env *Env) loadForLock(ctx context.Context) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := env.read(ctx, file, true, nil)
-	for err == nil && env.resolver != nil && env.resolver.again {
-		env.resolver.again = false
-		s, err = env.read(ctx, file, true, nil)
-	}
+	s, err := env.readResolved(ctx, file, reading{symbols: true})
 	if err != nil {
 		return nil, err
 	}
 	return s, env.loaded(s)
 }
 
+// readResolved reads a file as often as the choice of its sources wants it.
+func (env *Env) readResolved(ctx context.Context, file string, how reading) (*Source, error) {
+	s, err := env.read(ctx, file, how)
+	for err == nil && env.resolver != nil && env.resolver.again {
+		env.resolver.again = false
+		s, err = env.read(ctx, file, how)
+	}
+	return s, err
+}
+
 // Lock writes the lock of the workshop. Images that are locked stay as they are; a lock
 // that can't be read, as after a merge, is written anew.
 func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
 	env.RepairLock, env.Offline = true, o.Offline
-	env.fetches, env.resolver = true, newResolver(o.Upgrade, o.Yes)
+	env.fetches, env.resolver = true, newResolver(func(id string) bool { return o.Upgrade || o.AllSources || slices.Contains(o.Sources, id) }, o.Yes)
 	defer func() { env.fetches, env.resolver = false, nil }()
 	s, err := env.loadForLock(ctx)
 	if err != nil {
@@ -87,8 +99,13 @@ func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
 	if err := env.ReviewDefinition(ctx, p, o.Ask); err != nil {
 		return r, err
 	}
-	if err := s.from.acceptChosen(ctx); err != nil {
+	if err := env.knownSources(s, o.Sources); err != nil {
 		return r, err
+	}
+	if !o.DryRun {
+		if err := s.from.acceptChosen(ctx); err != nil {
+			return r, err
+		}
 	}
 	for _, problem := range s.lockProblems {
 		env.warn("%s was not read, and all images and sources are looked up: %s", r.File, problem.Summary)
@@ -119,7 +136,9 @@ func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
 	if bytes.Equal(text, s.lockText) {
 		return r, nil
 	}
-	r.Changed = true
+	if r.Changed = true; o.DryRun {
+		return r, nil
+	}
 	return r, env.writeLock(ctx, s, text)
 }
 

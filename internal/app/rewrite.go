@@ -113,7 +113,7 @@ func (env *Env) replaceWatched(ctx context.Context, s *Source, name string, befo
 
 // checkRewritten loads and compiles the text as the file that it becomes.
 func (env *Env) checkRewritten(ctx context.Context, s *Source, name string) error {
-	fresh, err := env.read(ctx, name, false, s)
+	fresh, err := env.read(ctx, name, reading{like: s})
 	if err != nil {
 		return err
 	}

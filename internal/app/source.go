@@ -70,12 +70,21 @@ func (s *Source) Base() string { return filepath.Base(s.Path) }
 // Read loads one file. Problems of the file are in the result, an error
 // is a file that can't be read at all.
 func (env *Env) Read(ctx context.Context, file string) (*Source, error) {
-	return env.read(ctx, file, false, nil)
+	return env.read(ctx, file, reading{})
 }
 
-// read is Read; symbols leaves variables as they are, and reads no files of them. A file
-// that is to take the place of like's has its sources.
-func (env *Env) read(ctx context.Context, file string, symbols bool, like *Source) (*Source, error) {
+// reading says how a file is read.
+type reading struct {
+	// symbols leaves variables as they are, and reads no files of them.
+	symbols bool
+	// like: the file is to take the place of this one, and has its sources.
+	like *Source
+	// text is what the file is to be; nil: what it is.
+	text []byte
+}
+
+// read is Read in another way.
+func (env *Env) read(ctx context.Context, file string, how reading) (*Source, error) {
 	s := &Source{Path: filepath.Clean(file)}
 	s.shownDir = env.Shown(s.Root())
 	s.read = map[string]*kept{}
@@ -83,6 +92,13 @@ func (env *Env) read(ctx context.Context, file string, symbols bool, like *Sourc
 	follow := env.Settings.File != "" && env.Abs(env.Settings.File) == file
 	if follow {
 		fsys.named[s.Base()] = file
+	}
+	if how.text != nil {
+		info, err := os.Stat(file)
+		if err != nil {
+			return nil, err
+		}
+		s.read[s.Base()] = &kept{info: info, text: how.text, whole: true}
 	}
 	var envFiles []string
 	for _, f := range env.Settings.EnvFiles {
@@ -92,7 +108,7 @@ func (env *Env) read(ctx context.Context, file string, symbols bool, like *Sourc
 		}
 		envFiles = append(envFiles, name)
 	}
-	if s.named = fsys.named; !symbols {
+	if s.named = fsys.named; !how.symbols {
 		s.variables = append(slices.Clone(envFiles), ".env")
 	}
 	s.envFiles = envFiles
@@ -104,11 +120,11 @@ func (env *Env) read(ctx context.Context, file string, symbols bool, like *Sourc
 		Root:     filepath.ToSlash(s.Root()),
 
 		FollowFile: follow,
-		Symbols:    symbols,
+		Symbols:    how.symbols,
 	}
 	s.readLock(fsys)
-	if s.from = env.sourcesFor(s); like != nil {
-		s.from = like.from
+	if s.from = env.sourcesFor(s); how.like != nil {
+		s.from = how.like.from
 	}
 	o.OpenSource = s.from.open
 	s.Workshop, s.Diagnostics = workshop.Load(ctx, fsys, s.Base(), o)
@@ -134,7 +150,7 @@ func (env *Env) read(ctx context.Context, file string, symbols bool, like *Sourc
 // sources returns the texts that the diagnostics quote, by the names they have
 // in the project's directory: nothing from outside of it is quoted.
 func (s *Source) sources() map[string][]byte {
-	return workshop.Sources(projectFS{dir: s.Root()}, s.Diagnostics)
+	return workshop.Sources(projectFS{dir: s.Root(), read: s.read}, s.Diagnostics)
 }
 
 // hashed begins what stands for a text that isn't kept.

@@ -16,8 +16,8 @@ import (
 // resolver chooses the commits of sources for a lock. It lives as long as the workshop is
 // read again, because a source that more files name must be of a release that fits all.
 type resolver struct {
-	// upgrade takes the newest of each source; else those of the lock stay that fit.
-	upgrade bool
+	// upgrade: the newest of a source is taken; else what the lock has stays if it fits.
+	upgrade func(id string) bool
 	// yes agrees to sources that the settings allow.
 	yes bool
 	// wanted are the versions and signers of files that what was chosen didn't fit, by IDs.
@@ -46,7 +46,7 @@ func (w want) fits(l source.Locked) bool {
 	return w.Allows(l.Ref, l.Commit) && (w.signer == "" || w.signer == keyOf(l.Signed))
 }
 
-func newResolver(upgrade, yes bool) *resolver {
+func newResolver(upgrade func(id string) bool, yes bool) *resolver {
 	return &resolver{upgrade: upgrade, yes: yes, wanted: map[string][]want{}, chosen: map[string]*openedSource{}, contacted: map[string]bool{}}
 }
 
@@ -72,7 +72,7 @@ func (s *sources) resolved(ctx context.Context, id source.ID, v source.Version, 
 	}
 	before, known := s.entry(id)
 	misfit := func(o want) bool { return !o.fits(before) }
-	if known && !r.upgrade && !misfit(wants) && !slices.ContainsFunc(r.wanted[name], misfit) {
+	if known && !r.upgrade(name) && !misfit(wants) && !slices.ContainsFunc(r.wanted[name], misfit) {
 		return s.locked(ctx, id, v, ref)
 	}
 	chosen, err := s.latest(ctx, id, v, ref, before)

@@ -1,0 +1,169 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/atomicfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/source"
+	"github.com/llmdo/workshop/workshop"
+	"github.com/llmdo/workshop/workshop/edit"
+	"github.com/llmdo/workshop/workshop/worker"
+)
+
+// AddOptions say which source a workshop takes over.
+type AddOptions struct {
+	// Source is its address, perhaps without "git+https://", and with "@VERSION".
+	Source string
+	// As is the name of the import; empty: from the address.
+	As string
+	// Extends makes it the workshop's base.
+	Extends bool
+	LockOptions
+}
+
+// Added is a source that a workshop file has now.
+type Added struct {
+	File, Line string // the file as the user would write it, and what it has now
+	// Lacking: the import needs what the file doesn't grant; the lock isn't written.
+	Lacking bool
+	Lock    LockResult
+}
+
+// AddSource writes a source into the workshop file, once somebody agreed to it, and locks
+// it. The text of the rest stays.
+func (env *Env) AddSource(ctx context.Context, o AddOptions) (Added, error) {
+	line, err := sourceLine(o)
+	if err != nil {
+		return Added{}, err
+	}
+	env.Offline, env.fetches = o.Offline, true
+	env.resolver = newResolver(func(string) bool { return false }, o.Yes)
+	defer func() { env.fetches, env.resolver = false, nil }()
+	s, err := env.loadForLock(ctx)
+	if err != nil {
+		return Added{}, err
+	}
+	if err := env.reviewSource(ctx, s); err != nil {
+		return Added{}, err
+	}
+	fresh, text, err := env.withSource(ctx, s, &line)
+	if err != nil {
+		return Added{}, err
+	}
+	added := Added{File: env.Shown(s.Path), Line: line.String()}
+	others := slices.DeleteFunc(slices.Clone(fresh.Diagnostics), func(d diag.Diagnostic) bool { return d.Code == "import-needs" })
+	if added.Lacking = len(others) < len(fresh.Diagnostics); others.HasErrors() {
+		return added, env.loaded(fresh)
+	}
+	if err := fresh.from.acceptChosen(ctx); err != nil {
+		return added, err
+	}
+	if err := env.replaceText(ctx, s, text); err != nil {
+		return added, err
+	}
+	if added.Lacking {
+		env.hint("write what it is to be granted, and run `workshop lock`")
+		return added, env.loaded(fresh)
+	}
+	added.Lock, err = env.Lock(ctx, o.LockOptions)
+	return added, err
+}
+
+// withSource reads the workshop file as it is with a source. Without a version it gets the
+// range of the newest release.
+func (env *Env) withSource(ctx context.Context, s *Source, line *edit.Source) (*Source, []byte, error) {
+	for {
+		text, err := edit.AddSource(s.text(), *line)
+		if err != nil {
+			return nil, nil, Fail(CodeFailed, "%s: %w", env.Shown(s.Path), err)
+		}
+		if bytes.Equal(text, s.text()) {
+			return nil, nil, Fail(CodeUsage, "%s has %s already", env.Shown(s.Path), line.From).Hint("`workshop update` looks for newer releases")
+		}
+		fresh, err := env.readResolved(ctx, s.Path, reading{symbols: true, text: text})
+		if err != nil || line.Version != "" {
+			return fresh, text, err
+		}
+		id, err := source.ParseID(line.From)
+		got := fresh.from.opened[id.String()]
+		if err != nil || got == nil {
+			return fresh, text, err // its diagnostics say why
+		}
+		if line.Version = rangeOf(got.Ref); line.Version == "" {
+			return fresh, text, nil
+		}
+	}
+}
+
+// rangeOf is the range of releases that a tag begins: ^1.4 for v1.4.2; empty for another.
+func rangeOf(ref string) string {
+	v, err := semver.StrictNewVersion(strings.TrimPrefix(path.Base(ref), "v"))
+	switch {
+	case err != nil:
+		return ""
+	case v.Major() == 0 || v.Prerelease() != "":
+		return "^" + v.String()
+	}
+	return fmt.Sprintf("^%d.%d", v.Major(), v.Minor())
+}
+
+// sourceLine is what the file is to have.
+func sourceLine(o AddOptions) (edit.Source, error) {
+	from, version := o.Source, ""
+	if i := strings.LastIndexByte(from, '@'); i > strings.LastIndexByte(from, '/') {
+		from, version = from[:i], from[i+1:]
+	}
+	switch {
+	case strings.HasPrefix(from, "https://"), strings.HasPrefix(from, "ssh://"):
+		from = "git+" + from
+	case !strings.Contains(from, "://"):
+		from = "git+https://" + from
+	}
+	id, err := source.ParseID(from)
+	if err != nil {
+		return edit.Source{}, Fail(CodeUsage, "%w", err)
+	}
+	if _, err := source.ParseVersion(version); err != nil {
+		return edit.Source{}, Fail(CodeUsage, "%w", err)
+	}
+	line := edit.Source{As: o.As, From: id.From(), Version: version}
+	if o.Extends {
+		return line, nil
+	}
+	if line.As == "" {
+		line.As = strings.ToLower(path.Base(id.String()))
+	}
+	if !worker.ValidName(line.As) || strings.Contains(line.As, "--") {
+		return line, Fail(CodeUsage, "%q can't be the name of an import", line.As).Hint("name it: --as NAME")
+	}
+	return line, nil
+}
+
+// replaceText replaces the workshop file by a text that was checked.
+func (env *Env) replaceText(ctx context.Context, s *Source, text []byte) error {
+	info, err := os.Lstat(s.Path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return Fail(CodeFailed, "%s is not a regular file, and is not written", env.Shown(s.Path)).Hint("add the line by hand")
+	}
+	// Somebody may have saved it in an editor in the meantime.
+	if now, err := boundedfile.Read(s.Path, workshop.MaxFileSize); err != nil || !bytes.Equal(now, s.text()) {
+		return Fail(CodeFailed, "%s was changed by another program; nothing was written", env.Shown(s.Path)).Hint("run it again")
+	}
+	write := atomicfile.File{
+		Name: s.Path, Data: text, Mode: info.Mode().Perm(), Prepare: func(f *os.File) error { return keepOwner(f, info) },
+	}.Write
+	return env.replaceWatched(ctx, s, s.Base(), s.text(), text, write)
+}

@@ -1,0 +1,199 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/source"
+)
+
+// Vendored is what `vendor` did, or found.
+type Vendored struct {
+	Dir      string   // as the user would write it
+	Sources  []string // that are there now, by their IDs
+	Wrong    []string // what isn't as the lock has it, in words
+	Removed  []string // directories of sources that aren't used any more
+	unneeded []string
+}
+
+// Vendor writes the sources of the workshop into the project, as the lock has them; check
+// compares what is there, and writes nothing.
+func (env *Env) Vendor(ctx context.Context, check bool) (Vendored, error) {
+	env.fetches = !check
+	defer func() { env.fetches = false }()
+	v := Vendored{}
+	file, err := env.FindFile()
+	if err != nil {
+		return v, err
+	}
+	v.Dir = env.Shown(filepath.Join(filepath.Dir(file), filepath.FromSlash(source.VendorDir)))
+	s, err := env.read(ctx, file, reading{symbols: true})
+	if err != nil {
+		return v, err
+	}
+	if err := env.loaded(s); err != nil {
+		return v, err
+	}
+	project := ProjectDir(s.Root())
+	used := map[string]bool{}
+	for _, u := range s.Workshop.Sources {
+		o := s.from.opened[u.ID]
+		used[o.id.VendorName()] = true
+		v.Sources = append(v.Sources, u.ID)
+		if !check {
+			continue
+		}
+		tree, err := source.Vendored(project, o.id)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			v.Wrong = append(v.Wrong, u.ID+" isn't there")
+		case err != nil:
+			v.Wrong = append(v.Wrong, err.Error())
+		default:
+			if err := tree.Is(o.Tree); err != nil {
+				v.Wrong = append(v.Wrong, fmt.Sprintf("%s: %v", u.ID, err))
+			}
+		}
+	}
+	entries, err := fs.ReadDir(project, source.VendorDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return v, err
+	}
+	for _, e := range entries {
+		if !used[e.Name()] {
+			v.unneeded = append(v.unneeded, e.Name())
+		}
+	}
+	if check {
+		for _, name := range v.unneeded {
+			v.Wrong = append(v.Wrong, Printable(name)+" is of no source of the workshop")
+		}
+		return v, nil
+	}
+	return v, env.writeVendored(s, &v)
+}
+
+// writeVendored writes the sources, and removes those that aren't used.
+func (env *Env) writeVendored(s *Source, v *Vendored) error {
+	root, err := os.OpenRoot(s.Root())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, id := range v.Sources {
+		o := s.from.opened[id]
+		if err := source.Vendor(root, o.id, o.Files); err != nil {
+			return Fail(CodeFailed, "%s can't be vendored: %w", id, err)
+		}
+	}
+	for _, name := range v.unneeded {
+		if err := root.RemoveAll(path.Join(source.VendorDir, name)); err != nil {
+			return err
+		}
+		v.Removed = append(v.Removed, Printable(name))
+	}
+	return nil
+}
+
+// knownSources refuses IDs that the workshop doesn't have.
+func (env *Env) knownSources(s *Source, ids []string) error {
+	var names []string
+	for _, u := range s.Workshop.Sources {
+		names = append(names, u.ID)
+	}
+	for _, id := range ids {
+		if !slices.Contains(names, id) {
+			return Fail(CodeUsage, "%s has no source %q", s.Base(), id).Hint("%s", sourcesHint(id, names))
+		}
+	}
+	return nil
+}
+
+func sourcesHint(id string, names []string) string {
+	if len(names) == 0 {
+		return "it has none: `workshop add SOURCE` adds one"
+	}
+	return Suggestion(id, names)
+}
+
+// Chain is how a workshop comes to have a source: its file, and the sources between.
+type Chain []string
+
+// Why is what is known of a source, and of each way to it.
+type Why struct {
+	ID, Original, Ref, Commit, Signer string
+	Workers                           []string // that come from it
+	Chains                            []Chain
+}
+
+// WhySource says why the workshop has a source. Nothing is fetched.
+func (env *Env) WhySource(ctx context.Context, id string) (Why, error) {
+	s, err := env.Load(ctx)
+	if err != nil {
+		return Why{}, err
+	}
+	id = strings.TrimSuffix(id, "/")
+	if parsed, err := source.ParseID(id); err == nil {
+		id = parsed.String()
+	}
+	if err := env.knownSources(s, []string{id}); err != nil {
+		return Why{}, err
+	}
+	via := map[string][]string{}
+	w := Why{ID: id}
+	for _, u := range s.Workshop.Sources {
+		via[u.ID] = u.Via
+		if u.ID == id {
+			o := s.from.opened[id]
+			w.Original, w.Ref, w.Commit, w.Signer = u.Original, o.Ref, o.Commit, signerText(o.Signed)
+		}
+	}
+	for i := range s.Workshop.Workers {
+		if s.Workshop.Workers[i].From == id {
+			w.Workers = append(w.Workers, s.Workshop.Workers[i].Name)
+		}
+	}
+	w.Chains = chainsTo(id, via)
+	return w, nil
+}
+
+// chainsTo are the ways to a source, of which the loader has bounded length and number.
+func chainsTo(id string, via map[string][]string) (out []Chain) {
+	for _, by := range via[id] {
+		if _, isSource := via[by]; !isSource {
+			out = append(out, Chain{by, id})
+			continue
+		}
+		for _, c := range chainsTo(by, via) {
+			if out = append(out, append(slices.Clone(c), id)); len(out) >= maxListed {
+				return out
+			}
+		}
+	}
+	return out
+}
+
+// SourceIDs are the sources of the workshop, for completion.
+func (env *Env) SourceIDs(ctx context.Context) []string {
+	file, err := env.FindFile()
+	if err != nil {
+		return nil
+	}
+	s, err := env.read(ctx, file, reading{symbols: true})
+	if err != nil || s.lock == nil {
+		return nil
+	}
+	var out []string
+	for id := range s.lock.Sources {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
