@@ -267,14 +267,17 @@ func (f *shared) knownGrants() {
 		names = append(names, x.as.V)
 		x.knownGrants()
 	}
-	for name, c := range f.form.Grant {
-		if slices.Contains(names, name) {
-			continue
+	grants := f.find(f.root, "grant")
+	if grants == nil {
+		return
+	}
+	for _, p := range grants.pairs {
+		if name := p.key.text; !slices.Contains(names, name) {
+			hint := "import it: imports: [{as: " + clip(name) + ", from: …}]"
+			if near := nearest(name, names); near != "" {
+				hint = "did you mean " + near + "?"
+			}
+			f.fail(p.key.rng, "grant-unknown", fmt.Sprintf("nothing is imported as %s", clip(name)), hint)
 		}
-		hint := "import it: imports: [{as: " + name + ", from: …}]"
-		if near := nearest(name, names); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		f.fail(c.Source.Range, "grant-unknown", fmt.Sprintf("nothing is imported as %s", clip(name)), hint)
 	}
 }

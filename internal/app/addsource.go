@@ -49,16 +49,32 @@ func (env *Env) AddSource(ctx context.Context, o AddOptions) (Added, error) {
 	env.Offline, env.fetches = o.Offline, true
 	env.resolver = newResolver(func(string) bool { return false }, o.Yes)
 	defer func() { env.fetches, env.resolver = false, nil }()
-	s, err := env.loadForLock(ctx)
+	file, err := env.FindFile()
 	if err != nil {
 		return Added{}, err
 	}
-	if err := env.reviewSource(ctx, s); err != nil {
+	s, err := env.readResolved(ctx, file, reading{symbols: true})
+	if err != nil {
 		return Added{}, err
+	}
+	// A grant may be there before what it is for.
+	if slices.ContainsFunc(s.Diagnostics, func(d diag.Diagnostic) bool { return d.Severity == diag.Error && d.Code != "grant-unknown" }) {
+		return Added{}, env.loaded(s)
 	}
 	fresh, text, err := env.withSource(ctx, s, &line)
 	if err != nil {
 		return Added{}, err
+	}
+	if s.Workshop == nil {
+		s.Workshop = fresh.Workshop
+	}
+	if s.Workshop == nil && fresh.from.suspect() {
+		return Added{}, Fail(CodeRefused, "%s changed since `up`, and a worker may have written that (B8)", env.Shown(s.Path)).Hint("review it, and mend its errors first")
+	}
+	if s.Workshop != nil {
+		if err := env.reviewSource(ctx, s); err != nil {
+			return Added{}, err
+		}
 	}
 	added := Added{File: env.Shown(s.Path), Line: line.String()}
 	others := slices.DeleteFunc(slices.Clone(fresh.Diagnostics), func(d diag.Diagnostic) bool { return d.Code == "import-needs" })
