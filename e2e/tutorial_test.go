@@ -69,6 +69,7 @@ func shownAs(want, got string) bool {
 // TestTutorial: the tutorial of docs/sharing.md, command by command, prints what the
 // document says.
 func TestTutorial(t *testing.T) {
+	scenario.OnlyNamespace(t, "it prints which engine was chosen elsewhere")
 	scenario.NotRootless(t, "it is a document")
 	served := t.TempDir()
 	testutil.Git(t, served, "init", "--quiet", "--bare", served+"/acme/sast.git")
@@ -117,6 +118,7 @@ func TestTutorial(t *testing.T) {
 				continue
 			}
 			got, code := shell(t, s, dir, env, line)
+			t.Logf("$ %s\n%s", line, got)
 			wants := 0
 			if i := strings.LastIndex("\n"+want, "\n? "); i >= 0 {
 				wants, _ = strconv.Atoi(strings.TrimSpace(want[i+2:]))

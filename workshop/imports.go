@@ -82,7 +82,7 @@ func (f *shared) granted(x imported, within Container, work *effort) (Container,
 	}
 	d := diag.Diagnostic{Severity: diag.Error, Code: "import-needs", Range: x.as.Source.Range,
 		Detail: "Where the workshop's container doesn't have these, they are written there, too: a grant narrows it.",
-		Hint:   "write below workshop:\n  grant:\n    " + x.as.V + ": " + x.needsText(within.Mounts)}
+		Hint:   "write below workshop:\n  grant:\n    " + x.as.V + ":" + x.needsText(within.Mounts)}
 	if f.as != ownFile {
 		d.Detail, d.Hint = "", "that is for those who keep "+f.id+" to grant; take a version of it that does"
 	}
@@ -127,9 +127,9 @@ func (x excess) needed() string {
 func (x imported) needsText(have []Mount) string {
 	n := x.find(x.root, "needs")
 	if n == nil {
-		return "{}"
+		return " {}"
 	}
-	var parts []string
+	var lines strings.Builder
 	for _, p := range n.pairs {
 		text, whole := x.src.flow(p.value)
 		if p.key.text == "mounts" && x.form.Needs.Mounts != nil {
@@ -138,9 +138,9 @@ func (x imported) needsText(have []Mount) string {
 		if !whole {
 			text = "… # as in needs of " + x.id
 		}
-		parts = append(parts, p.key.text+": "+text)
+		lines.WriteString("\n      " + p.key.text + ": " + text)
 	}
-	return inBraces(parts)
+	return lines.String()
 }
 
 func mountEntries(needed, have []Mount) (out []string) {

@@ -427,7 +427,7 @@ func TestNeedsToPaste(t *testing.T) {
 	file := strings.Replace(imports, "      secrets: [sast_token]\n", "", 1)
 	_, list := loadShared(t, both(), file)
 	i := slices.IndexFunc(list, func(d diag.Diagnostic) bool { return d.Code == "import-needs" })
-	if i < 0 || !strings.Contains(list[i].Hint, "sast: {network: {mode: restricted, allow: [api.sast.example]}, secrets: [sast_token], mounts: [\"./src:/workspace/src\"]}") {
+	if i < 0 || !strings.Contains(list[i].Hint, "    sast:\n      network: {mode: restricted, allow: [api.sast.example]}\n      secrets: [sast_token]\n      mounts: [\"./src:/workspace/src\"]") {
 		t.Error(list.Error())
 	}
 }

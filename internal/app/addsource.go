@@ -88,8 +88,9 @@ func (env *Env) AddSource(ctx context.Context, o AddOptions) (Added, error) {
 		return added, err
 	}
 	if added.Lacking {
+		err := env.loaded(fresh)
 		env.hint("write what it is to be granted, and run `workshop lock`")
-		return added, env.loaded(fresh)
+		return added, err
 	}
 	added.Lock, err = env.Lock(ctx, o.LockOptions)
 	return added, err

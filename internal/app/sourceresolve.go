@@ -171,7 +171,7 @@ func (s *sources) mayAsk(ctx context.Context, id source.ID, v source.Version) er
 	if err != nil {
 		return noSource("source-refused", "%s", err)
 	}
-	if len(list) == 0 || s.env.AgreeSources == nil {
+	if len(list) == 0 {
 		if err := s.ask(ctx, SourceRequest{Stage: StageAsk, ID: name, From: id.From(), Version: v.String()}); err != nil {
 			return err
 		}
@@ -218,10 +218,8 @@ func (s *sources) acceptChosen(ctx context.Context) error {
 		if err := s.env.sourceCache().Put(c.Files); err != nil {
 			return err
 		}
-		if ask || c.Signed != nil {
-			if err := s.env.keepAccepted(c.id, c.Locked, keyOf(c.Signed)); err != nil {
-				return err
-			}
+		if err := s.env.keepAccepted(c.id, c.Locked, keyOf(c.Signed)); err != nil {
+			return err
 		}
 	}
 	return nil

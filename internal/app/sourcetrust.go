@@ -108,7 +108,7 @@ func (s *sources) ask(ctx context.Context, all ...SourceRequest) error {
 	}
 	what := strings.Join(names, ", ")
 	if s.env.AgreeSources == nil && s.resolve != nil && !s.resolve.yes && s.allAgreed(all) {
-		return withHint(noSource("source-refused", "nobody is there to agree to %s", what), "`workshop lock --yes` agrees to what your settings allow")
+		return withHint(noSource("source-refused", "nobody is there to agree to %s", what), "--yes agrees to what your settings allow")
 	}
 	if s.env.AgreeSources == nil {
 		return withHint(noSource("source-refused", "nobody agreed to %s on this machine, and nobody is there to ask; nothing was fetched", what),
