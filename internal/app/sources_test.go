@@ -60,7 +60,7 @@ func TestSourceHeadless(t *testing.T) {
 		s.fails("lock", lockIt(o), CodeRefused, "nobody agreed to "+allow+"/sast on this machine, and nobody is there to ask; nothing was fetched")
 	}
 	s.settings("", "sources: {allow: ['"+allow+"']}\n")
-	s.fails("allowed, without --yes", lockIt(LockOptions{}), CodeRefused, "`workshop lock --yes` agrees to what your settings allow")
+	s.fails("allowed, without --yes", lockIt(LockOptions{}), CodeRefused, "--yes agrees to what your settings allow")
 	s.settings("sources: {allow: [git.example.org]}\n", "sources: {allow: ['"+allow+"']}\n")
 	s.fails("not by the machine", lockIt(LockOptions{Yes: true}), CodeRefused, "is not one of the sources that "+s.env.MachineSettings+" allows")
 	s.answer(true, true)

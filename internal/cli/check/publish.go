@@ -43,6 +43,7 @@ key or an agent's. --dry-run shows what would be published, and contacts nobody.
 			return a.publish(ctx, o)
 		}),
 	}
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "show what would be published, and contact nobody")
 	cmd.Flags().StringVar(&o.SignKey, "sign-key", "", "file of the SSH key that signs")
 	_ = cmd.MarkFlagFilename("sign-key")

@@ -27,8 +27,8 @@ Its commit, signer, files and needs are shown, and you are asked before anything
 written. Without a terminal --yes agrees to sources that the settings allow
 (sources.allow).
 
-An import gets what the file grants it below ` + "`grant:`" + `, and nothing without that. Where it
-needs more, the lines are printed, and the lock is written once they are there.`,
+An import gets what the file grants it below ` + "`grant:`" + `, and nothing without that.
+Where it needs more, the lines are printed, and the lock is written once they are there.`,
 		Example: `  workshop add git.example.org/acme/sast@^2 --as sast
   workshop add --extends git.example.org/acme/workshops//go-review
   workshop add oci://registry.example.org/acme/review@v1.4.2`,
@@ -41,7 +41,9 @@ needs more, the lines are printed, and the lock is written once they are there.`
 			return a.add(ctx, o)
 		}),
 	}
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	cmd.Flags().StringVar(&o.As, "as", "", "name of the import; default: the last part of its address")
+	command.FreeText(cmd, "as")
 	cmd.Flags().BoolVar(&o.Extends, "extends", false, "make it the base of this workshop")
 	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "agree to sources that the settings allow (sources.allow)")
 	return cmd
@@ -111,9 +113,9 @@ func Vendor(p *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vendor",
 		Short: "Keep the files of sources in the project",
-		Long: `vendor writes the files of all sources into .workshop/_vendor, as workshop.lock has them.
-Commit the directory: then no repository is asked for anything, and nobody is asked
-whether it may be. What is there counts only with the content that the lock has.
+		Long: `vendor writes the files of all sources into .workshop/_vendor, as workshop.lock has
+them. Commit the directory: then no repository is asked for anything, and nobody is
+asked whether it may be. What is there counts only with the content that the lock has.
 
 --check compares, writes nothing, and exits with 3 where something differs.`,
 		Example: `  workshop vendor
@@ -153,7 +155,8 @@ func Why(p *command.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:     "why SOURCE",
 		Short:   "Show how the workshop comes to have a source",
-		Long:    `why shows the release of a source that the lock has, the workers that come from it, and each way to it: the workshop file, and the sources between.`,
+		Long:    `why shows the release of a source that the lock has, the workers that come from it, and
+each way to it: the workshop file, and the sources between.`,
 		Example: `  workshop why git.example.org/acme/common`,
 		Args:    command.Args(1, 1),
 		RunE: a.Run(func(ctx context.Context, _ *cobra.Command, args []string) error {
