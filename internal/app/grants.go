@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
-	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/grant"
@@ -76,7 +75,7 @@ func grantOf(ready *Project, w *workshop.Worker) facts.Grant {
 			key += " " + l.Key
 		}
 		switch l.Surface {
-		case grant.Allow, grant.Deny, grant.Tool: // as the files have them, below
+		case grant.Allow, grant.Deny, grant.Tool: // below, those of one preset or tool together
 			continue
 		case grant.Env:
 			sum := sha256.Sum256([]byte(c.Env[l.Key].V)) // it may be a secret
@@ -90,31 +89,26 @@ func grantOf(ready *Project, w *workshop.Worker) facts.Grant {
 	for _, target := range heldTargets(ready, w) {
 		g["held "+target] = target
 	}
-	for _, r := range filled(c.Network.Allow) {
-		text := lineGrant(r, false)
+	for _, r := range c.Network.Allow {
+		text := grant.LineText(r, grant.Values)
 		g[lineFacet+" allow "+text] = text
 	}
-	for _, r := range filled(c.Network.Deny) {
-		text := "deny " + lineGrant(r, true)
+	for _, r := range c.Network.Deny {
+		text := "deny " + grant.LineText(r, grant.Values)
 		g[lineFacet+" "+text] = text
 	}
 	toolGrants(g, w)
 	return g
 }
 
-// toolGrants adds the entries of a worker's tools, of which one may mean several.
+// toolGrants adds a worker's tools, each with all that it is limited to.
 func toolGrants(g facts.Grant, w *workshop.Worker) {
-	entries := map[string][]string{}
+	texts := map[string][]string{}
 	for _, t := range w.Definition.Tools {
-		name, _, limited := strings.Cut(t.Written, "(")
-		text := t.Written
-		if !limited && t.Pattern != "" {
-			text += "(" + t.Pattern + ")"
-		}
-		entries[name] = appendNew(entries[name], text)
+		texts[t.Name] = appendNew(texts[t.Name], grant.ToolText(t))
 	}
-	for name, texts := range entries {
-		g["tool "+name] = strings.Join(texts, " ")
+	for name, list := range texts {
+		g["tool "+name] = strings.Join(list, ", ")
 	}
 }
 
@@ -127,18 +121,6 @@ func facetOf(s grant.Surface) string {
 		return "author"
 	}
 	return string(s)
-}
-
-// lineGrant is a line as it is written, or its preset.
-func lineGrant(r firewall.Rule, deny bool) string {
-	text := RuleLine(r, deny)
-	if r.Preset != "" {
-		text = "preset " + r.Preset
-	}
-	if !r.Upload.IsZero() {
-		text += " upload " + r.Upload.String()
-	}
-	return text
 }
 
 // heldTargets are the places inside the read-write mounts of a worker that are

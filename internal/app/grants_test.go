@@ -59,12 +59,12 @@ func TestGrantChanges(t *testing.T) {
 		{"mounts", `".:/workspace", "./out:/out:rw"`, `".:/workspace:rw", "./docs:/docs"`, "Bash, Read",
 			"+ ./docs at /docs ro, − ./out at /out rw, . at /workspace ro → . at /workspace rw", "+ ./docs at /docs ro, − ./out at /out rw, . at /workspace ro → . at /workspace rw"},
 		{"lines", "[a.example.org, {preset: npm}]", `["*.b.example.org", a.example.org:22]`, "Bash, Read",
-			`network: + "*.b.example.org", − a.example.org, + a.example.org:22, and 1 more`, ""},
+			`network: + *.b.example.org tcp/80,443, + a.example.org tcp/22, − a.example.org tcp/80,443, and 1 more`, ""},
 		{"a preset", ", {preset: npm}", "", "Bash, Read", "network: − preset npm", ""},
-		{"deny", "deny: [d.example.org]", "deny: []", "Bash, Read", "network: − deny d.example.org", ""},
+		{"deny", "deny: [d.example.org]", "deny: []", "Bash, Read", "network: − deny d.example.org tcp", ""},
 		{"mode", "{mode: restricted, allow: [a.example.org, {preset: npm}], deny: [d.example.org]}", "none", "Bash, Read",
-			"network restricted → none; network: − a.example.org, − preset npm, − deny d.example.org", "network restricted → none"},
-		{"tools", "", "", "Bash(go:*), Bash(git:*), Glob", "tools: Bash → Bash(go:*) Bash(git:*), + Glob, − Read", "tools: Bash → Bash(go:*) Bash(git:*), + Glob, − Read"},
+			"network restricted → none; network: − a.example.org tcp/80,443, − preset npm, − deny d.example.org tcp", "network restricted → none"},
+		{"tools", "", "", "Bash(go:*), Bash(git:*), Glob", "tools: + list_files, − read_file, shell → shell go:*, shell git:*", "tools: + list_files, − read_file, shell → shell go:*, shell git:*"},
 		{"environment", "{A: one, B: two}", "{A: other, C: two}", "Bash, Read", "env: A changed, − B, + C", "env: A changed, − B, + C"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

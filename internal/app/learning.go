@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/durationtext"
@@ -50,7 +51,7 @@ func (env *Env) RefuseLearning(c *Project, names []string, withSecrets bool) err
 	var secret []string
 	for _, name := range workers {
 		if w := c.Worker(name); len(w.Container.Secrets) > 0 {
-			secret = append(secret, name+" ("+SecretsText(w.Container.Secrets)+")")
+			secret = append(secret, name+" ("+grant.SecretsText(w.Container.Secrets)+")")
 		}
 	}
 	if len(secret) > 0 && !withSecrets {

@@ -12,6 +12,7 @@ import (
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
+	"github.com/llmdo/workshop/internal/lib/durationtext"
 	"github.com/llmdo/workshop/workshop"
 	"github.com/llmdo/workshop/workshop/worker"
 )
@@ -258,7 +259,7 @@ func resolveContainer(c *workshop.Container) resolvedContainer {
 		Scratch: c.Scratch.V.String(), Tmp: c.Tmp.V.String(), Shm: c.Shm.V.String(), Home: c.Home.V.String(),
 		Resources: resolvedResources{
 			Memory: c.Resources.Memory.V.String(), CPU: c.Resources.CPU.V, PIDs: c.Resources.PIDs.V,
-			Timeout: c.Resources.Timeout.V.String(),
+			Timeout: durationtext.Of(c.Resources.Timeout.V),
 		},
 		Env: resolveMap(c.Env), GitAuthor: c.GitAuthor.V, Runtime: c.Runtime.V,
 	}
@@ -314,7 +315,7 @@ func resolveRules(rules []firewall.Rule, usual string) []any {
 		} else {
 			rule.Host = to
 		}
-		if PortsText(r.Ports) == usual {
+		if firewall.FormatPorts(r.Ports) == usual {
 			if rule == (resolvedRule{Host: rule.Host}) && !presets.Has(rule.Host) {
 				add(rule.Host)
 			} else {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/internal/promise"
@@ -86,22 +85,7 @@ func (p *Project) RunGrant() string {
 		return ""
 	}
 	w := &p.Workshop.Workers[0]
-	var mounts []string
-	for _, m := range w.Container.Mounts {
-		mounts = append(mounts, Printable(grant.MountText(&m)))
-	}
-	text := strings.Join(mounts, ", ")
-	if text == "" {
-		text = "no files"
-	}
-	switch n := &w.Container.Network; n.Mode.V {
-	case firewall.None:
-		text += "; no network"
-	case firewall.Open:
-		text += "; network open"
-	default:
-		text += "; network restricted to " + Count(len(n.Allow), "line")
-	}
+	text := Printable(grant.MountsText(w.Container.Mounts, grant.Values) + "; " + grant.NetworkText(&w.Container.Network, grant.Values))
 	return w.Name + " of " + Printable(p.ShownFile(p.Base())) + ": " + text
 }
 

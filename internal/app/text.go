@@ -9,9 +9,7 @@ import (
 
 	"github.com/agext/levenshtein"
 
-	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diagtext"
-	"github.com/llmdo/workshop/workshop"
 )
 
 // WorkersText is "one", "one and two", "one, two and three".
@@ -92,25 +90,4 @@ func Indent(s string) string {
 		lines[i] = Printable(l)
 	}
 	return strings.Join(lines, "\n  ")
-}
-
-// PortsText is "80,443,8000-8010".
-func PortsText(ports []firewall.PortRange) string {
-	parts := make([]string, len(ports))
-	for i, p := range ports {
-		parts[i] = fmt.Sprintf("%d-%d", p.First, p.Last)
-		if p.First == p.Last {
-			parts[i] = fmt.Sprint(p.First)
-		}
-	}
-	return strings.Join(parts, ",")
-}
-
-// SecretsText is "secrets a, b".
-func SecretsText(secrets []workshop.Secret) string {
-	names := make([]string, len(secrets))
-	for i, s := range secrets {
-		names[i] = s.Name
-	}
-	return "secrets " + strings.Join(names, ", ")
 }

@@ -261,7 +261,7 @@ var widenings = []struct {
 	{"a tool of an MCP server", []string{"mcp__hub__list", "mcp__hub"}, "widened b tools: "},
 	{"an MCP server", []string{"  mcp:\n", "  mcp:\n    spare: {command: spare}\n", "Read, Grep,", "Read, mcp__spare, Grep,"}, "widened a tools:  -> mcp__spare (runs spare) [workshop.yaml:45 < workers/a.md:2]"},
 	{"a delegate", []string{"tools: Read, Grep, Bash(git:*)\n", "tools: Read, Grep, Bash(git:*)\ndelegates-to: [c]\n", "    - name: b\n", "    - name: c\n      tools: []\n      container: {network: none, mounts: []}\n    - name: b\n"}, "widened a delegates-to:  -> c [workers/a.md:5 < workers/a.md:2]"},
-	{"a worker", []string{"    - name: b\n", "    - name: c\n      tools: []\n    - name: b\n"}, "widened c worker:  -> network restricted with 7 lines; 4 mounts, 1 of them writable [workshop.yaml:32 < ]"},
+	{"a worker", []string{"    - name: b\n", "    - name: c\n      tools: []\n    - name: b\n"}, "widened c worker:  -> ./src at /workspace/src ro, ./out at /workspace/out rw, ./data at /data copy, ./empty at /workspace/src/keys ro; network restricted to api.example.org, **.example.net:443, db.internal:5432 and 3 more, names by 198.51.100.53 [workshop.yaml:32 < ]"},
 	{"approvals.default", []string{"default: ask", "default: auto"}, "widened  approvals: default ask -> default auto [workshop.yaml:38 < workshop.yaml:38]"},
 	{"approvals.default that is gone", []string{"    default: ask\n", ""}, "widened  approvals: default ask -> default ask, but not for reading [workshop.yaml < workshop.yaml:38]"},
 	{"a rule", []string{"    rules:\n", "    rules:\n      - {tool: write_file, approval: auto}\n"}, "widened  approvals:  -> write_file: auto [workshop.yaml:40 < workshop.yaml:38]"},

@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/llmdo/workshop/internal/lib/durationtext"
 	"github.com/llmdo/workshop/workshop"
@@ -121,9 +120,7 @@ func argsText(b *workshop.Build, f Form) (out string) {
 	return out
 }
 
-// MountText is "./src at /workspace/src ro".
-func MountText(m *workshop.Mount) string { return mountPlaces(m, Values) }
-
+// mountPlaces is "./src at /workspace/src ro".
 func mountPlaces(m *workshop.Mount, f Form) string {
 	mode := "ro"
 	switch {
@@ -167,15 +164,6 @@ func cacheText(c *workshop.Cache) string {
 		out += " prune_above " + c.PruneAbove.V.String()
 	}
 	return out
-}
-
-// CachesText is "caches a, b".
-func CachesText(caches []workshop.Cache) string {
-	texts := make([]string, len(caches))
-	for i := range caches {
-		texts[i] = cacheText(&caches[i])
-	}
-	return "caches " + strings.Join(texts, ", ")
 }
 
 // Auto is a published port that the machine chooses.

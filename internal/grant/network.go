@@ -13,20 +13,10 @@ func (l *lines) network(n *workshop.Network) {
 	if n.OwnRoom.V {
 		l.add(Room, "", "own", n.OwnRoom.Source)
 	}
-	var resolvers []string
-	for _, r := range n.DNS {
-		resolvers = append(resolvers, text(l.form, r.Value))
-	}
 	if len(n.DNS) > 0 {
-		l.add(DNS, "", strings.Join(resolvers, ", "), n.DNS[0].Source)
+		l.add(DNS, "", strings.Join(resolvers(n, l.form), ", "), n.DNS[0].Source)
 	}
-	if n.Proxy.V != "" || n.Proxy.Source.Template != "" {
-		proxy := ProxyHost(n.Proxy.V)
-		if l.form == Symbols && n.Proxy.Source.Template != "" {
-			proxy = n.Proxy.Source.Template
-		}
-		l.add(Proxy, "", proxy, n.Proxy.Source)
-	}
+	l.add(Proxy, "", proxyText(n, l.form), n.Proxy.Source)
 	for _, r := range n.Allow {
 		t := RuleText(r, l.form)
 		l.add(Allow, t, t, r.Source)
@@ -40,10 +30,7 @@ func (l *lines) network(n *workshop.Network) {
 // RuleText is "api.example.org tcp/80,443", with what it opens beside that and the preset
 // that it is of.
 func RuleText(r firewall.Rule, f Form) string {
-	target := r.Target()
-	if f == Values {
-		target = r.Meant()
-	}
+	target := targetText(r, f)
 	out := target + " tcp/" + firewall.FormatPorts(r.Ports)
 	if len(r.Ports) == 1 && r.Ports[0] == firewall.AllPorts {
 		out = target + " tcp"
@@ -63,9 +50,37 @@ func RuleText(r firewall.Rule, f Form) string {
 	return out
 }
 
-// ProxyHost leaves out of a proxy's URL what may be a password; empty for no proxy.
-func ProxyHost(proxy string) string {
-	u, err := url.Parse(proxy)
+func targetText(r firewall.Rule, f Form) string {
+	if f == Values {
+		return r.Meant()
+	}
+	return r.Target()
+}
+
+// LineText is [RuleText], or the preset that a line of the file names.
+func LineText(r firewall.Rule, f Form) string {
+	switch {
+	case r.Preset == "":
+		return RuleText(r, f)
+	case r.Upload.IsZero():
+		return "preset " + r.Preset
+	}
+	return "preset " + r.Preset + " upload " + r.Upload.String()
+}
+
+func resolvers(n *workshop.Network, f Form) (out []string) {
+	for _, r := range n.DNS {
+		out = append(out, text(f, r.Value))
+	}
+	return out
+}
+
+// proxyText leaves out of a proxy's URL what may be a password; empty for no proxy.
+func proxyText(n *workshop.Network, f Form) string {
+	if f == Symbols && n.Proxy.Source.Template != "" {
+		return n.Proxy.Source.Template
+	}
+	u, err := url.Parse(n.Proxy.V)
 	if err != nil {
 		return "that the file names"
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/lib/durationtext"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -58,7 +59,7 @@ func (s *workerSession) granted() granted {
 	c := &s.worker.Container
 	g := granted{Worker: s.worker.Name, Description: s.worker.Definition.Description, Workdir: c.Workdir.V,
 		Tools: []string{}, Delegates: []string{}, Mounts: []grantedMount{}, ReadOnly: []string{}, Secrets: []string{},
-		Limits: grantedLimits{Memory: c.Resources.Memory.V.String(), CPU: c.Resources.CPU.V, PIDs: c.Resources.PIDs.V, Timeout: c.Resources.Timeout.V.String()}}
+		Limits: grantedLimits{Memory: c.Resources.Memory.V.String(), CPU: c.Resources.CPU.V, PIDs: c.Resources.PIDs.V, Timeout: durationtext.Of(c.Resources.Timeout.V)}}
 	if g.rest = "and belongs to the image"; c.Image.V == "host" {
 		g.rest = "with the programs of the host"
 	}

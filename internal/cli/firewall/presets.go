@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/cli/command"
@@ -67,7 +68,7 @@ func (a verbs) showPreset(format, name string) error {
 	w := a.Table()
 	fmt.Fprintln(w, "HOST\tPORTS\tPURPOSE")
 	for _, r := range p.Rules {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Host, app.PortsText(r.Ports), r.Purpose)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Host, firewall.FormatPorts(r.Ports), r.Purpose)
 	}
 	if err := w.Flush(); err != nil {
 		return err

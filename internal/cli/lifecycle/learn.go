@@ -37,7 +37,7 @@ func (o *learnOptions) check(cmd *cobra.Command) error {
 		}
 	}
 	if o.lasts < time.Second || o.lasts > maxLearn {
-		return command.UsageError(cmd, "--for %v: from a second to %s", o.lasts, durationtext.Of(maxLearn))
+		return command.UsageError(cmd, "--for %s: from a second to %s", durationtext.Of(o.lasts), durationtext.Of(maxLearn))
 	}
 	return nil
 }

@@ -1,13 +1,10 @@
 package lifecycle
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
-	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/grant"
@@ -29,7 +26,7 @@ func (a verbs) summary(c *app.Project, can engine.Capabilities, names []string, 
 			if len(w.Container.Caches) > 0 {
 				text += " and without the " + grant.CachesText(w.Container.Caches)
 			}
-			a.WriteLine(w.Name + ": " + mountsText(w.Container.Mounts) + text)
+			a.WriteLine(w.Name + ": " + grant.MountsText(w.Container.Mounts, grant.Values) + text)
 			continue
 		}
 		listed = append(listed, w.Name)
@@ -55,9 +52,9 @@ func workerLine(w *workshop.Worker, ports app.Ports, change string, whole, unlim
 	c := &w.Container
 	parts := []string{change}
 	if whole {
-		parts = append(parts, mountsText(c.Mounts), networkText(&c.Network)+portsText(w, ports))
+		parts = append(parts, grant.MountsText(c.Mounts, grant.Values), grant.NetworkText(&c.Network, grant.Values)+portsText(w, ports))
 		if len(c.Secrets) > 0 {
-			parts = append(parts, app.SecretsText(c.Secrets))
+			parts = append(parts, grant.SecretsText(c.Secrets))
 		}
 		if len(c.Caches) > 0 {
 			parts = append(parts, grant.CachesText(c.Caches))
@@ -70,76 +67,9 @@ func workerLine(w *workshop.Worker, ports app.Ports, change string, whole, unlim
 	case unlimited:
 		parts = append(parts, "without limits (B5)")
 	case whole:
-		parts = append(parts, limitsText(&c.Resources))
+		parts = append(parts, grant.LimitsText(&c.Resources))
 	}
 	return w.Name + ": " + strings.Join(parts, "; ")
-}
-
-// mountsText is "./src on /workspace/src ro, ./out on /out rw".
-func mountsText(mounts []workshop.Mount) string {
-	if len(mounts) == 0 {
-		return "no files"
-	}
-	parts := make([]string, len(mounts))
-	for i, m := range mounts {
-		parts[i] = grant.MountText(&m)
-	}
-	return strings.Join(parts, ", ")
-}
-
-// maxHosts are named in a worker's line; the rest is counted.
-const maxHosts = 3
-
-// networkText is "network restricted to a, b and 3 more", and through what the
-// guard gets there where the file says it.
-func networkText(n *workshop.Network) string {
-	text := reachText(n)
-	if n.Mode.V == firewall.None {
-		return text
-	}
-	if n.Proxy.V != "" {
-		text += " through the proxy " + grant.ProxyHost(n.Proxy.V)
-	}
-	if len(n.DNS) > 0 {
-		resolvers := make([]string, len(n.DNS))
-		for i, r := range n.DNS {
-			resolvers[i] = r.V
-		}
-		text += ", names by " + strings.Join(resolvers[:min(len(resolvers), maxHosts)], ", ")
-		if more := len(resolvers) - maxHosts; more > 0 {
-			text += fmt.Sprintf(" and %d more", more)
-		}
-	}
-	return text
-}
-
-func reachText(n *workshop.Network) string {
-	switch n.Mode.V {
-	case firewall.None:
-		return "no network"
-	case firewall.Open:
-		return "network open (any public name, TCP)"
-	}
-	var hosts []string
-	for _, r := range n.Allow {
-		host := r.Meant()
-		if ports := app.PortsText(r.Ports); ports != "80,443" {
-			host += ":" + ports
-		}
-		if r.Preset != "" {
-			host = "preset " + r.Preset
-		}
-		if !slices.Contains(hosts, host) {
-			hosts = append(hosts, host)
-		}
-	}
-	switch {
-	case len(hosts) == 0:
-		return "network restricted to nothing"
-	case len(hosts) > maxHosts:
-		return fmt.Sprintf("network restricted to %s and %d more", strings.Join(hosts[:maxHosts], ", "), len(hosts)-maxHosts)
-	}
-	return "network restricted to " + strings.Join(hosts, ", ")
 }
 
 // portsText is ", published at 127.0.0.1:8080->8080".
@@ -152,9 +82,4 @@ func portsText(w *workshop.Worker, ports app.Ports) string {
 		parts[i] = ports.Text(w.Name, p)
 	}
 	return ", published at " + strings.Join(parts, ", ")
-}
-
-// limitsText is "2G memory, 1 cpu, 256 pids".
-func limitsText(r *workshop.Resources) string {
-	return fmt.Sprintf("%s memory, %s cpu, %d pids", r.Memory.V, strconv.FormatFloat(r.CPU.V, 'g', -1, 64), r.PIDs.V)
 }
