@@ -17,8 +17,8 @@ var (
 	sharedBase = map[string]string{
 		"go-review/workshop.yaml": `workshop:
   name: go-review
+  open: {images: [host]}
   container:
-    image: host
     network: {mode: restricted, allow: [allowed.example.org, denied.example.org], dns: [198.51.100.53]}
     mounts: ["./src:/workspace/src"]
     secrets: [{name: token, env: TOKEN_OF_THE_BASE}]
@@ -91,6 +91,7 @@ func TestB47_SharedWorkshops(t *testing.T) {
       secrets: [token]
       mounts: ["./src:/workspace/src"]
   container:
+    image: host
     secrets: [{name: token, env: E2E_TOKEN}]
 `,
 		"src/a.txt": "a line\n",
