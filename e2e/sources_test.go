@@ -17,7 +17,7 @@ var (
 	sharedBase = map[string]string{
 		"go-review/workshop.yaml": `workshop:
   name: go-review
-  open: {images: [host]}
+  open: {images: [host], workers: true}
   container:
     network: {mode: restricted, allow: [allowed.example.org, denied.example.org], dns: [198.51.100.53]}
     mounts: ["./src:/workspace/src"]
