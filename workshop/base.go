@@ -219,32 +219,46 @@ func (f *shared) fixed(key string, at, base diag.Source) {
 		Related: []diag.Related{{Message: "the base's", Range: base.Range}}})
 }
 
-// capped is a worker's container of a base with the limits of the project, where these are
-// lower: a project may lower them for all.
-func capped(c *partialContainer, most *Container) *partialContainer {
+// capped is a container of a base or an imported file with the limits of the project, where
+// these are lower: a project may lower them for all. What is more than the file's own limits
+// stays, and is refused.
+func capped(c *partialContainer, most, own *Container) *partialContainer {
 	if c == nil {
 		return nil
 	}
 	out := *c
-	lower(&out.Scratch, most.Scratch)
-	lower(&out.Tmp, most.Tmp)
-	lower(&out.Shm, most.Shm)
-	lower(&out.Home, most.Home)
+	lower(&out.Scratch, most.Scratch, own.Scratch)
+	lower(&out.Tmp, most.Tmp, own.Tmp)
+	lower(&out.Shm, most.Shm, own.Shm)
+	lower(&out.Home, most.Home, own.Home)
 	if c.Resources != nil {
 		r := *c.Resources
 		out.Resources = &r
-		lower(&r.Memory, most.Resources.Memory)
-		lower(&r.CPU, most.Resources.CPU)
-		lower(&r.PIDs, most.Resources.PIDs)
-		lower(&r.Timeout, most.Resources.Timeout)
+		lower(&r.Memory, most.Resources.Memory, own.Resources.Memory)
+		lower(&r.CPU, most.Resources.CPU, own.Resources.CPU)
+		lower(&r.PIDs, most.Resources.PIDs, own.Resources.PIDs)
+		lower(&r.Timeout, most.Resources.Timeout, own.Resources.Timeout)
 	}
 	return &out
 }
 
-func lower[T cmp.Ordered](v **Value[T], most Value[T]) {
-	if *v != nil && (*v).V > most.V {
+func lower[T cmp.Ordered](v **Value[T], most, own Value[T]) {
+	if *v != nil && (*v).V > most.V && (*v).V <= own.V {
 		*v = &most
 	}
+}
+
+// alone is the container of a base or an imported file by itself.
+func (f *shared) alone(work *effort) *Container {
+	if f.as == baseFile {
+		c := f.container(work)
+		return &c
+	}
+	c := defaultContainer()
+	if n := f.form.Needs; n != nil {
+		setScalars(&c, &n.partialContainer)
+	}
+	return &c
 }
 
 // asBase refuses what a base can't have, beyond its keys.

@@ -92,6 +92,9 @@ func TestBaseKeeps(t *testing.T) {
 		{"two caches in one place", baseOf("  container: {image: x, caches: [{name: go, target: /gg}, npm]}\n  workers: [{name: w, container: {caches: [go]}}]\n", ""), extending("  container: {caches: [go, {name: npm, target: /gg/x}]}\n"), "duplicate-cache", "/gg"},
 		{"a worker of the base that shows what the project hides", baseOf("  container: {image: x, mounts: ['./src:/src:rw']}\n  workers: [{name: w, container: {mounts: ['./src:/src']}}]\n", ""),
 			extending("  container: {mounts: ['./src:/src:rw', './src/none:/src/key']}\n"), "widening", "src/key is covered"},
+		{"a worker of the project that shows what the base hides", baseOf("  container: {image: x, mounts: ['./src:/src:rw', './none:/src/key']}\n  open: {workers: true}\n  workers: [w]\n", ""),
+			extending("  workers: [{name: other, tools: [], container: {mounts: ['./src:/src']}}]\n"), "widening", "src/key is covered"},
+		{"a worker of the base above its own limits", baseOf("  container: {image: x, tmp: 128M}\n  workers: [{name: w, container: {tmp: 256M}}]\n", ""), extending("  container: {tmp: 64M}\n"), "widening", "tmp 256M"},
 	} {
 		t.Run(c.name, c.refused)
 	}
@@ -136,6 +139,10 @@ func TestBaseGives(t *testing.T) {
 		if w, list := loadShared(t, l, extending("  container: {mounts: ['./src:/b']}\n")); w != nil || !strings.Contains(list.Error(), "./src is not among") {
 			t.Error("the nearer base counts, too:", list.Error())
 		}
+	})
+	t.Run("a worker of the base has what the base hides from others", func(t *testing.T) {
+		l := baseOf("  container: {image: x, mounts: ['./src:/src:rw', './none:/src/key']}\n  workers: [{name: w, container: {mounts: ['./src:/src']}}]\n", "")
+		mustLoad(t, l, extending(""))
 	})
 	for image, open := range map[string]string{"node:22": "node", "acme/x@sha256:" + strings.Repeat("0", 64): "acme/*", "docker.io/library/node": "node", "localhost:5000/x:1": "localhost:5000/x", "ghcr.io/a/b": "ghcr.io/*", "host": "host"} {
 		t.Run(image, func(t *testing.T) {

@@ -17,7 +17,8 @@ type member struct {
 	// within is the container that the entry narrows, and file the one that has it.
 	within Container
 	file   *shared
-	prefix string // of the names that the file has
+	own    *Container // of a file of another repository, by itself
+	prefix string     // of the names that the file has
 }
 
 // members are all workers, in the order of the files: those of the bases, the file's own,
@@ -26,18 +27,22 @@ func (f *shared) members(within Container, prefix string, work *effort) (out []m
 	if f.base != nil {
 		out = f.base.members(within, prefix, work)
 	}
+	var own *Container
+	if f.as != ownFile {
+		own = f.alone(work)
+	}
 	for _, e := range f.entries {
 		e.Name.V = prefix + e.Name.V
-		if f.as != ownFile {
-			e.Container = capped(e.Container, &within)
+		if own != nil {
+			e.Container = capped(e.Container, &within, own)
 		}
 		if f.as == importedFile || f.form.Needs != nil {
 			e.Container = f.inNeeds(e.Container, &within)
 		}
-		out = append(out, member{e, within, f, prefix})
+		out = append(out, member{e, within, f, own, prefix})
 	}
 	for _, x := range f.imports {
-		if granted, ok := f.granted(x, within, work); ok {
+		if granted, ok := f.granted(x, within, own, work); ok {
 			out = append(out, x.members(granted, prefix+x.as.V+importMark, work)...)
 		}
 	}
@@ -45,16 +50,17 @@ func (f *shared) members(within Container, prefix string, work *effort) (out []m
 }
 
 // granted is what an import gets: what it needs, of what the file grants it (B47). Without
-// a grant it has no network, no mounts, no secrets, caches and variables.
-func (f *shared) granted(x imported, within Container, work *effort) (Container, bool) {
+// a grant it has no network, no mounts, no secrets, caches and variables. own is the file's
+// container by itself where that is of another repository.
+func (f *shared) granted(x imported, within Container, own *Container, work *effort) (Container, bool) {
 	written, has := f.form.Grant[x.as.V]
 	if n := f.find(f.root, "grant"); !has && n != nil && hasKey(n, x.as.V) {
 		return within, false // it has an error
 	}
 	grant := alone(&written.partialContainer)
 	before := f.errors
-	if f.as != ownFile {
-		grant = f.sourcedIn(capped(grant, &within), within.Mounts)
+	if own != nil {
+		grant = f.sourcedIn(capped(grant, &within, own), within.Mounts)
 	}
 	given := narrow(within, workerEntry{Container: grant}, work, f.problems)
 	f.bare(given.Mounts, within.Mounts, work)
@@ -247,6 +253,20 @@ func (f *shared) sourcedIn(c *partialContainer, granted []Mount) *partialContain
 		f.fail(x.at, "widening", "the file's needs have no mount at "+x.haveOf.Mount.Target.V, "add it there")
 	}
 	return &out
+}
+
+// unhidden reports what mounts of the project hide, or of its base, and a worker shows. A
+// worker of a base may show what that alone hides from others, and so may one of a project
+// without a base.
+func (m member) unhidden(c *Container, work *effort) {
+	inherits := func(a, b Mount) bool { return a.At.Range == b.At.Range }
+	switch f := m.file; {
+	case f.as == ownFile && f.form.Needs == nil && f.base == nil:
+		return
+	case f.as == baseFile && slices.EqualFunc(m.within.Mounts, m.own.Mounts, inherits):
+		return
+	}
+	m.file.bare(c.Mounts, m.within.Mounts, work)
 }
 
 // bare reports mounts that show what others hide from those that grant them.

@@ -44,9 +44,7 @@ func resolveWorkers(ctx context.Context, w *Workshop, own *shared, work *effort,
 		wk := Worker{Name: name, Source: m.Source, From: m.file.id}
 		wk.File, wk.Definition = m.read()
 		wk.Container = narrow(m.within, m.workerEntry, work, p)
-		if m.file.as != ownFile {
-			m.file.bare(wk.Container.Mounts, m.within.Mounts, work)
-		}
+		m.unhidden(&wk.Container, work)
 		w.Workers = append(w.Workers, wk)
 		c := &wk.Container
 		granted += len(c.Mounts) + len(c.Env) + len(c.Secrets) + len(c.Caches) + len(c.Ports) + len(c.Network.Allow) + len(c.Network.Deny)
