@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/session"
 	"github.com/llmdo/workshop/internal/session/approval"
@@ -62,7 +63,8 @@ type Call struct {
 	Why string
 	// Text is the call for a person, with control characters made visible.
 	Text string
-	// Rule is what [Session] would allow; empty where it can't be answered.
+	// Rule is what [Session] would allow, in the words of a lock; empty where it can't be
+	// answered.
 	Rule string
 }
 
@@ -162,10 +164,7 @@ func (a function) Ask(ctx context.Context, q approval.Question) (approval.Answer
 		Why: q.Why, Text: q.Text,
 	}
 	if q.Rule != nil {
-		c.Rule = q.Rule.Tool
-		if q.Rule.Match != "" {
-			c.Rule += ": " + q.Rule.Match
-		}
+		c.Rule = grant.CallsText(q.Rule.Tool, q.Rule.Match)
 	}
 	answer, err := a.approve(ctx, c)
 	switch {

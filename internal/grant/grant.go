@@ -1,6 +1,6 @@
 // Package grant says in words what a worker is granted, one line for each thing: for
-// workshop.lock, for a diff of two workshops, and for what `up` says changed. It is pure,
-// and the only place that has these words.
+// workshop.lock, for a diff of two workshops, for what `up` says changed, and for
+// questions about calls. It is pure, and the only place that has these words.
 package grant
 
 import (

@@ -125,7 +125,7 @@ func TestNobodyToAsk(t *testing.T) {
 	g.Policy = Policy{Rules: rules(rule("shell", "git", auto))}
 	_, err = g.Allow(t.Context(), shell("git status"), nil)
 	refused(t, err, "answer always in a terminal, or set `approvals_max: auto` in "+settings+" (for every workshop): `workshop call reviewer shell '")
-	if why := err.(*RefusedError).Person(); !strings.HasSuffix(why, "nobody can be asked (workshop.yaml:7, the rule {tool: shell, match: \"git\", approval: auto}, but your setting approvals_max is ask)") {
+	if why := err.(*RefusedError).Person(); !strings.HasSuffix(why, `nobody can be asked (workshop.yaml:7, the rule shell "git": auto, but your setting approvals_max is ask)`) {
 		t.Error(why)
 	}
 	g.OneCall = true // the command line is the person's

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/llmdo/workshop/internal/callrule"
+	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/tool"
 	"github.com/llmdo/workshop/workshop"
 	"github.com/llmdo/workshop/workshop/edit"
@@ -113,17 +114,14 @@ func readsInside(name string) bool {
 
 // place is a rule with its position.
 func place(r *workshop.ApprovalRule) string {
-	text := "the rule " + Rule{r.Tool, r.Match}.line(r.Approval)
+	text := "the rule " + grant.DecisionText(r.Tool, r.Match, r.Approval)
 	if at := r.At.Range; at.Filename != "" {
 		text = fmt.Sprintf("%s:%d, %s", at.Filename, at.Start.Line, text)
 	}
 	return text
 }
 
-// line is the rule as it is written in a file.
-func (r Rule) line(a workshop.Approval) string {
-	return edit.Rule{Tool: r.Tool, Match: r.Match, Approval: string(a)}.String()
-}
-
 // Line is the rule as an item of approvals.rules that lets calls pass.
-func (r Rule) Line() string { return "- " + r.line(workshop.ApprovalAuto) }
+func (r Rule) Line() string {
+	return "- " + edit.Rule{Tool: r.Tool, Match: r.Match, Approval: string(workshop.ApprovalAuto)}.String()
+}

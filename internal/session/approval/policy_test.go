@@ -53,7 +53,7 @@ func TestDecide(t *testing.T) {
 		"default unknown":       {Policy{Given: true, Default: "yes", Max: auto}, shell("ls"), ask, ""},
 		"default empty":         {Policy{Given: true, Max: auto}, read, ask, ""},
 
-		"rule":                    {Policy{Rules: status, Max: auto}, shell("git status -s"), auto, "workshop.yaml:7, the rule {tool: shell, match: \"git status\", approval: auto}"},
+		"rule":                    {Policy{Rules: status, Max: auto}, shell("git status -s"), auto, `workshop.yaml:7, the rule shell "git status": auto`},
 		"rule, operators":         {Policy{Rules: status, Max: auto}, shell("git status; rm x"), ask, "no rule"},
 		"rule, operators, deny":   {Policy{Rules: status, Given: true, Default: deny, Max: auto}, shell("git status; rm x"), deny, ""},
 		"rule, capped":            {Policy{Rules: status}, shell("git status"), ask, "approvals_max is ask"},

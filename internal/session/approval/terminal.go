@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/llmdo/workshop/internal/grant"
+	"github.com/llmdo/workshop/tool"
 )
 
 // Terminal asks the person at a terminal. What was typed before the question
@@ -129,11 +132,12 @@ func (t *Terminal) text(q Question) string {
 
 // Describe says what a rule lets pass.
 func (r Rule) Describe() string {
-	if r.Match == "" {
-		return "every " + shown(r.Tool)
+	text := shown(grant.CallsText(r.Tool, r.Match))
+	switch {
+	case r.Match == "":
+		return text + ", every call"
+	case r.Tool == tool.Shell:
+		return text + ", each plain command that begins so"
 	}
-	if r.Tool == "shell" {
-		return "each plain command that begins with: " + shown(r.Match)
-	}
-	return shown(r.Tool) + " of " + shown(r.Match)
+	return text
 }

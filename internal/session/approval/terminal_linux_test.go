@@ -151,7 +151,7 @@ func TestTerminalShows(t *testing.T) {
 	done := asking(t.Context(), term, q)
 	k.sees(fullPrompt)
 	want := "\r\nfixer wants shell (for reviewer):\r\n  | git push\r\n  | in the directory: /x\r\nasked because: x\\u{1b}[2J\r\n" +
-		"session allows: each plain command that begins with: git push\r\nalways changes:\r\n  | workshop.yaml\r\n  | +   9 |     - {tool: shell}\r\n" + fullPrompt
+		"session allows: shell \"git push\", each plain command that begins so\r\nalways changes:\r\n  | workshop.yaml\r\n  | +   9 |     - {tool: shell}\r\n" + fullPrompt
 	if k.screen != want {
 		t.Errorf("%q\nwant\n%q", k.screen, want)
 	}
