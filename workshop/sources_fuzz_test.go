@@ -107,7 +107,7 @@ func (s sharedFiles) inBase(t *testing.T, w *Workshop, l library, o Options, fro
 func noMore(t *testing.T, who string, inner *Container, outer Container, s sharedFiles) {
 	c := NewComparer(t.Context(), false)
 	for _, x := range c.Excess(inner, &outer) {
-		t.Fatalf("%s has %s %q %+v %+v, granted %q %+v of\n%s", who, x.Key, x.Have, x.Rule, x.Mount, x.Granted, x.GrantedMount, s)
+		t.Fatalf("%s has %s %q %+v, granted %q %+v of\n%s", who, x.Key, x.Have, x.HaveOf, x.Granted, x.GrantedOf, s)
 	}
 	if err := c.Err(); err != nil {
 		t.Fatal(err)
