@@ -65,7 +65,7 @@ func TestB46_WhatRunsIsLocked(t *testing.T) {
 	if d := s.Expect(4, "restart", "--frozen"); !strings.Contains(d.Err, "+ worker tool search_files") {
 		t.Error(d.Err)
 	}
-	s.Expect(0, "restart")
+	s.Expect(0, "restart", "--frozen=false")
 	s.Expect(0, "lock")
 	if d := s.Expect(4, "restart", "--frozen", "worker"); !strings.Contains(d.Err, "the running workshop is older than workshop.lock (B46)") {
 		t.Error(d.Err)
