@@ -65,7 +65,7 @@ func TestDefaultsOfTags(t *testing.T) {
 		"networkForm.room": room[c.Network.OwnRoom.V], "buildForm.dockerfile": c.Build.Dockerfile.V,
 		"mountForm.mode": mode[c.Mounts[0].ReadWrite], "mountForm.copy": text(c.Mounts[0].Copy), "mountForm.outside_project": text(c.Mounts[0].OutsideProject),
 		"cacheForm.prune_above": text(c.Caches[0].PruneAbove.V),
-		"portForm.host": c.Ports[0].Host.V, "portForm.expose_beyond_host": text(c.Ports[0].ExposeBeyondHost),
+		"portForm.host":         c.Ports[0].Host.V, "portForm.expose_beyond_host": text(c.Ports[0].ExposeBeyondHost),
 		"ruleForm.port": "[" + strings.ReplaceAll(portsText(c.Network.Allow[0].Ports), ",", ", ") + "]", "ruleForm.private": text(c.Network.Allow[0].Private), "ruleForm.any_tenant": text(c.Network.Allow[0].AnyTenant),
 	}
 	for _, s := range sections {

@@ -30,9 +30,13 @@ func TestCommittedExample(t *testing.T) {
 
 // TestExamplesAreLocked: the lock of each example is what `workshop lock` writes.
 func TestExamplesAreLocked(t *testing.T) {
-	files, err := filepath.Glob("../../examples/*/workshop.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%v, %v", files, err)
+	var files []string
+	for _, pattern := range []string{"../../examples/*/workshop.yaml", "../../examples/shared/*/workshop.lock"} {
+		some, err := filepath.Glob(pattern)
+		if err != nil || len(some) == 0 {
+			t.Fatalf("%v, %v", some, err)
+		}
+		files = append(files, some...)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
@@ -51,13 +55,30 @@ func TestExamplesAreLocked(t *testing.T) {
 
 // TestEachByteCounts: a byte more in any file that a lock covers is named, by its name.
 func TestEachByteCounts(t *testing.T) {
+	const base, imported, is = ".workshop/_vendor/git.example.org,acme,workshops,,go-review", ".workshop/_vendor/git.example.org,acme,sast", " is not what workshop.lock has: its content is "
+	t.Run("full", func(t *testing.T) {
+		eachByteCounts(t, "full", map[string]string{
+			"workshop.yaml": "file workshop.yaml is ", "schemas/report.yaml": "file schemas/report.yaml is ", "workers/code-reviewer.md": "file workers/code-reviewer.md is ",
+			"workers/preview/preview.worker": "file workers/preview/preview.worker is ", "docker/Dockerfile": "build ./docker target scanner is ",
+			"docker/new": "build ./docker target scanner is ", "workshop.lock": "the lock is cut off",
+		})
+	})
+	t.Run("shared", func(t *testing.T) {
+		eachByteCounts(t, "shared/app", map[string]string{
+			"workshop.yaml": "file workshop.yaml is ", base + "/workshop.yaml": base + is, base + "/workers/reviewer.md": base + is, base + "/new": base + is,
+			imported + "/workshop.yaml": imported + is, imported + "/workers/scanner.md": imported + is, imported + "/new": imported + is, "workshop.lock": "the lock is cut off",
+		})
+	})
+}
+
+func eachByteCounts(t *testing.T, example string, changes map[string]string) {
 	dir := t.TempDir()
-	for _, name := range []string{"full", "hello"} { // one mounts a directory of the other
+	for _, name := range []string{example, "hello"} { // full mounts a directory of hello
 		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS("../../examples/"+name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	dir = filepath.Join(dir, "full")
+	dir = filepath.Join(dir, example)
 	check := func() (int, string) {
 		var out bytes.Buffer
 		code := Run(t.Context(), NewWorkshop, []string{"lock", "--check"}, &command.System{Env: &app.Env{Dir: dir, Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}, Out: &out, Err: &out})
@@ -66,15 +87,11 @@ func TestEachByteCounts(t *testing.T) {
 	if code, said := check(); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
-	for name, want := range map[string]string{
-		"workshop.yaml": "file workshop.yaml is ", "schemas/report.yaml": "file schemas/report.yaml is ", "workers/code-reviewer.md": "file workers/code-reviewer.md is ",
-		"workers/preview/preview.worker": "file workers/preview/preview.worker is ", "docker/Dockerfile": "build ./docker target scanner is ",
-		"docker/new": "build ./docker target scanner is ", "workshop.lock": "the lock is cut off",
-	} {
+	for name, want := range changes {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(dir, name)
 			before, err := os.ReadFile(file)
-			if err != nil && name != "docker/new" {
+			if err != nil && filepath.Base(name) != "new" {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(file, append(slices.Clip(before), '#'), 0o644); err != nil {

@@ -92,8 +92,11 @@ func ImageText(c *workshop.Container, f Form) string {
 
 // secretText is a secret, and where its value comes from.
 func secretText(s *workshop.Secret, f Form) string {
-	if s.Env != "" {
+	switch {
+	case s.Env != "":
 		return s.Name + " from $" + s.Env
+	case s.File.V == "": // of needs: where it comes from is said by the project that grants it
+		return s.Name
 	}
 	return s.Name + " from " + place(f, s.File)
 }
@@ -120,7 +123,8 @@ func argsText(b *workshop.Build, f Form) (out string) {
 	return out
 }
 
-// mountPlaces is "./src at /workspace/src ro".
+// mountPlaces is "./src at /workspace/src ro". Of needs that name the target alone it is
+// "at /workspace/src ro": the project that grants it says what is there.
 func mountPlaces(m *workshop.Mount, f Form) string {
 	mode := "ro"
 	switch {
@@ -131,7 +135,11 @@ func mountPlaces(m *workshop.Mount, f Form) string {
 	case m.IsCopy():
 		mode = "copy"
 	}
-	return fmt.Sprintf("%s at %s %s", place(f, m.Source), place(f, m.Target), mode)
+	at := fmt.Sprintf("at %s %s", place(f, m.Target), mode)
+	if m.Source.V == "" {
+		return at
+	}
+	return place(f, m.Source) + " " + at
 }
 
 // MountLine has all that a mount opens or leaves out.

@@ -153,9 +153,9 @@ asked whether it may be. What is there counts only with the content that the loc
 func Why(p *command.Program) *cobra.Command {
 	a := verbs{p}
 	return &cobra.Command{
-		Use:     "why SOURCE",
-		Short:   "Show how the workshop comes to have a source",
-		Long:    `why shows the release of a source that the lock has, the workers that come from it, and
+		Use:   "why SOURCE",
+		Short: "Show how the workshop comes to have a source",
+		Long: `why shows the release of a source that the lock has, the workers that come from it, and
 each way to it: the workshop file, and the sources between.`,
 		Example: `  workshop why git.example.org/acme/common`,
 		Args:    command.Args(1, 1),
