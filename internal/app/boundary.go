@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/diff"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/trust"
@@ -20,10 +22,7 @@ func (env *Env) MayRun(ctx context.Context, s *Source) error {
 		if err != nil {
 			return err
 		}
-		for _, said := range []trust.Said{settings.Machine, settings.User} {
-			if said.Boundary == "" {
-				continue
-			}
+		for _, said := range boundariesOf(settings) {
 			if err := env.withinBoundary(ctx, s, said); err != nil {
 				return err
 			}
@@ -34,6 +33,10 @@ func (env *Env) MayRun(ctx context.Context, s *Source) error {
 		s.allowed = true
 	}
 	return env.CheckLock(ctx, s)
+}
+
+func boundariesOf(s trust.Settings) []trust.Said {
+	return slices.DeleteFunc([]trust.Said{s.Machine, s.User}, func(said trust.Said) bool { return said.Boundary == "" })
 }
 
 // withinBoundary refuses a workshop, with the values of its variables, that grants more
@@ -50,17 +53,55 @@ func (env *Env) withinBoundary(ctx context.Context, s *Source, said trust.Said) 
 	if len(rows) == 0 {
 		return nil
 	}
+	for i := range rows {
+		rows[i].At.Filename = s.ShownFile(rows[i].At.Filename)
+	}
+	return Fail(CodeRefused, "%s grants more than the boundary that %s sets; nothing was started:%s", s.ShownFile(s.Base()), said.File, beyondText(said, rows)).
+		Hint("grant less: %s is what a worker may have at most", said.Boundary)
+}
+
+// beyondText lists what is beyond a boundary.
+func beyondText(said trust.Said, rows []diff.Row) string {
 	lines := make([]string, len(rows))
 	for i, r := range rows {
-		r.At.Filename = s.ShownFile(r.At.Filename)
 		r.Was.Filename = filepath.Join(filepath.Dir(said.Boundary), r.Was.Filename)
 		lines[i] = string(r.State) + " " + r.Summary()
 		if at := r.Places(); at != "" {
 			lines[i] += " [" + at + "]"
 		}
 	}
-	return Fail(CodeRefused, "%s grants more than the boundary that %s sets; nothing was started:%s", s.ShownFile(s.Base()), said.File, listed(lines)).
-		Hint("grant less: %s is what a worker may have at most", said.Boundary)
+	return listed(lines)
+}
+
+// rulesWithinBoundaries refuses to open what a boundary doesn't (B47), whatever a workshop
+// file says.
+func (env *Env) rulesWithinBoundaries(ctx context.Context, rules []firewall.Rule) error {
+	settings, err := env.SourceSettings()
+	if err != nil {
+		return err
+	}
+	for _, said := range boundariesOf(settings) {
+		boundary, err := env.readBoundary(ctx, said)
+		if err != nil {
+			return err
+		}
+		head, worker := *boundary, workshop.Worker{Name: "(all)", Container: boundary.Container}
+		worker.Container.Network.Mode = workshop.Value[firewall.Mode]{V: firewall.Restricted}
+		worker.Container.Network.Allow = rules
+		head.Workers = []workshop.Worker{worker}
+		rows, err := diff.Within(ctx, diff.Side{Workshop: diff.Filled(boundary)}, diff.Side{Workshop: diff.Filled(&head)})
+		if err != nil {
+			return Fail(CodeRefused, "the rules can't be compared with the boundary %s: %w", said.Boundary, err)
+		}
+		for i := range rows {
+			rows[i].At = diag.Range{} // what is opened has no line
+		}
+		if len(rows) > 0 {
+			return Fail(CodeRefused, "this opens more than the boundary that %s sets; nothing was changed:%s", said.File, beyondText(said, rows)).
+				Hint("%s is what a worker may have at most", said.Boundary)
+		}
+	}
+	return nil
 }
 
 // readBoundary reads a boundary: no variable of the user's or the project's decides what

@@ -58,6 +58,13 @@ func (env *Env) RefuseLearning(c *Project, names []string, withSecrets bool) err
 		reasons = append(reasons, "workers that would learn have secrets, and could send them to any name: "+strings.Join(secret, ", "))
 		f.Hint("learn without them or with dummy credentials, or add --with-secrets")
 	}
+	settings, err := env.SourceSettings()
+	if err != nil {
+		return err
+	}
+	for _, said := range boundariesOf(settings) {
+		reasons = append(reasons, fmt.Sprintf("%s sets the boundary %s, which nothing would be held to that is let through", said.File, said.Boundary))
+	}
 	if len(reasons) == 0 {
 		return nil
 	}

@@ -70,6 +70,11 @@ type LiveChange struct {
 
 // ChangeLive changes the rules of the running guard.
 func (env *Env) ChangeLive(ctx context.Context, o RuleChange) (*LiveChange, error) {
+	if !o.Deny {
+		if err := env.rulesWithinBoundaries(ctx, o.Rules); err != nil {
+			return nil, err
+		}
+	}
 	t, err := env.Find(ctx)
 	if err != nil {
 		return nil, err

@@ -41,6 +41,14 @@ type LockResult struct {
 	Changed, New bool
 	// Differences from the lock that was there.
 	Differences []lock.Difference
+	// Newer are releases that the versions of the files don't allow.
+	Newer []NewerRelease
+}
+
+// NewerRelease is a release of a source that wasn't taken.
+type NewerRelease struct {
+	ID, Tag string
+	Allowed string // the version as a file has it
 }
 
 // CheckedLock compares the workshop with its lock. No engine, network or variable is
@@ -132,6 +140,11 @@ func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
 	}
 	s.describe(now, w)
 	r.Differences = lock.Compare(before, now)
+	for _, u := range s.Workshop.Sources {
+		if o := s.from.opened[u.ID]; o.Newer != "" {
+			r.Newer = append(r.Newer, NewerRelease{ID: u.ID, Tag: o.Newer, Allowed: o.Original})
+		}
+	}
 	text := now.Render()
 	if bytes.Equal(text, s.lockText) {
 		return r, nil

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -285,6 +286,16 @@ func TestSourceVersions(t *testing.T) {
 			t.Errorf("%s and %s: %+v", c.first, c.second, got)
 		}
 	}
+	s.release("v3.0.0-rc.1", "")
+	for version, want := range map[string]string{"^1": "v2.0.0", ">=1": ""} {
+		both(version, "")
+		s.answer(true, true)
+		r, err := s.env.Lock(t.Context(), LockOptions{AllSources: true, DryRun: true})
+		if got := fmt.Sprint(r.Newer); err != nil || (got != "[]") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("newer than what %s allows: %v, want %q; %v", version, got, want, err)
+		}
+	}
+	testutil.Git(t, s.repo, "tag", "-d", "v3.0.0-rc.1")
 	// What only a release that isn't used imports isn't asked about.
 	lib := filepath.Join(filepath.Dir(s.repo), "lib")
 	testutil.Git(t, filepath.Dir(s.repo), "clone", "-q", s.repo, lib)

@@ -24,6 +24,9 @@ type Locked struct {
 type Release struct {
 	Locked
 	Files Tree
+	// Newer is the tag of the newest release that the version doesn't allow; "" if what was
+	// fetched is the newest.
+	Newer string
 }
 
 // Latest asks the source for its branches and tags, chooses what a version means that also
@@ -58,7 +61,7 @@ func Latest(ctx context.Context, id ID, v Version, also []Version, signers []Sig
 	if got.commit != ref.Commit && ref.Commit != "" {
 		return fail(fmt.Errorf("%s moved from %s to %s just now: run the command again", ref.Name, ref.Commit, got.commit))
 	}
-	r := Release{Locked: Locked{Original: v.String(), Ref: ref.Name, Commit: got.commit}, Files: got.files}
+	r := Release{Locked: Locked{Original: v.String(), Ref: ref.Name, Commit: got.commit}, Files: got.files, Newer: newerThan(ref.Name, refs)}
 	if r.Tree, err = r.Files.Hash(); err != nil {
 		return fail(err)
 	}

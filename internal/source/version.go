@@ -136,6 +136,21 @@ func (v Version) newest(refs []git.Ref) (best git.Ref, err error) {
 	return best, nil
 }
 
+// newerThan is the tag of the newest release, if that is newer than a reference.
+func newerThan(chosen string, refs []git.Ref) (tag string) {
+	top, err := releaseOf(strings.TrimPrefix(chosen, "refs/tags/"))
+	if err != nil {
+		return ""
+	}
+	for _, r := range refs {
+		name, isTag := strings.CutPrefix(r.Name, "refs/tags/")
+		if version, err := releaseOf(name); isTag && err == nil && version.Prerelease() == "" && version.GreaterThan(top) {
+			top, tag = version, name
+		}
+	}
+	return tag
+}
+
 // VersionError means that a source has no release of a version.
 type VersionError struct{ Why error }
 

@@ -73,7 +73,8 @@ func Update(p *command.Program) *cobra.Command {
 		Short: "Take newer releases of sources into the lock",
 		Long: `update looks for the newest releases of sources that the workshop file's versions allow,
 and writes them into workshop.lock: all, or those that are named as the lock names them.
-What changes is shown, with every grant that is new (+) or gone (-). Images stay.
+What changes is shown, with every grant that is new (+) or gone (-), and releases that
+the versions don't allow. Images stay.
 
 A source that needs more than the file grants is an error with the lines to write, and
 one with another signer than the lock has is refused.`,
@@ -87,9 +88,12 @@ one with another signer than the lock has is refused.`,
 				return err
 			}
 			a.printDifferences(r)
+			for _, n := range r.Newer {
+				a.Say("%s has the release %s, which the version %s doesn't allow: write another version to take it", app.Printable(n.ID), app.Printable(n.Tag), app.Printable(n.Allowed))
+			}
 			switch {
 			case !r.Changed:
-				a.Say("%s has the newest releases", r.File)
+				a.Say("%s has the newest releases that the workshop allows", r.File)
 			case !o.DryRun:
 				a.Say("wrote %s", r.File)
 			}
