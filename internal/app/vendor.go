@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,13 +61,25 @@ func (env *Env) Vendor(ctx context.Context, check bool) (Vendored, error) {
 			}
 		}
 	}
-	entries, err := fs.ReadDir(project, source.VendorDir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	root, err := os.OpenRoot(s.Root())
+	if err != nil {
 		return v, err
 	}
-	for _, e := range entries {
-		if !used[e.Name()] {
-			v.unneeded = append(v.unneeded, e.Name())
+	defer root.Close()
+	dir, err := source.OpenVendor(root)
+	if err != nil {
+		return v, Fail(CodeRefused, "vendored sources have a directory of their own: %w", err).Hint("look who put that there, and remove it")
+	}
+	if dir != nil {
+		defer dir.Close()
+		entries, err := fs.ReadDir(dir.FS(), ".")
+		if err != nil {
+			return v, err
+		}
+		for _, e := range entries {
+			if !used[e.Name()] {
+				v.unneeded = append(v.unneeded, e.Name())
+			}
 		}
 	}
 	if check {
@@ -77,16 +88,12 @@ func (env *Env) Vendor(ctx context.Context, check bool) (Vendored, error) {
 		}
 		return v, nil
 	}
-	return v, env.writeVendored(s, &v)
+	return v, env.writeVendored(s, root, dir, &v)
 }
 
-// writeVendored writes the sources, and removes those that aren't used.
-func (env *Env) writeVendored(s *Source, v *Vendored) error {
-	root, err := os.OpenRoot(s.Root())
-	if err != nil {
-		return err
-	}
-	defer root.Close()
+// writeVendored writes the sources, and removes those that aren't used from the vendor
+// directory that was there.
+func (env *Env) writeVendored(s *Source, root, dir *os.Root, v *Vendored) error {
 	for _, id := range v.Sources {
 		o := s.from.opened[id]
 		if err := source.Vendor(root, o.id, o.Files); err != nil {
@@ -94,7 +101,7 @@ func (env *Env) writeVendored(s *Source, v *Vendored) error {
 		}
 	}
 	for _, name := range v.unneeded {
-		if err := root.RemoveAll(path.Join(source.VendorDir, name)); err != nil {
+		if err := dir.RemoveAll(name); err != nil {
 			return err
 		}
 		v.Removed = append(v.Removed, Printable(name))

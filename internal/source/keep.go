@@ -165,21 +165,73 @@ func (v *vendored) list(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
+// OpenVendor opens the vendor directory of a project; nil: there is none. It is no symbolic
+// link, and what becomes of the project meanwhile leads nothing out of it.
+func OpenVendor(project *os.Root) (*os.Root, error) { return openVendor(project, false) }
+
+// openVendor makes the directory if that is meant.
+func openVendor(project *os.Root, create bool) (*os.Root, error) {
+	above, err := openReal(project, path.Dir(VendorDir), create)
+	if above == nil {
+		return nil, err
+	}
+	defer above.Close()
+	return openReal(above, path.Base(VendorDir), create)
+}
+
+// openReal opens a directory that is not a symbolic link.
+func openReal(root *os.Root, name string, create bool) (*os.Root, error) {
+	info, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if !create {
+			return nil, nil
+		}
+		if err := root.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		info, err = root.Lstat(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory", filepath.Join(root.Name(), name))
+	}
+	dir, err := root.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := dir.Stat(".")
+	if err == nil && !os.SameFile(info, opened) {
+		err = fmt.Errorf("%s was changed by another program", dir.Name())
+	}
+	if err != nil {
+		_ = dir.Close()
+		return nil, err
+	}
+	return dir, nil
+}
+
 // Vendor writes a source into the vendor directory of a project, in the place of what is
 // there, which stays if that fails.
 func Vendor(project *os.Root, id ID, t Tree) error {
-	dir := path.Join(VendorDir, id.VendorName())
-	made := dir + "#new" // no source has that in its name
-	if err := project.RemoveAll(made); err != nil {
+	dir, err := openVendor(project, true)
+	if err != nil {
 		return err
 	}
-	if err := write(project, made, t); err != nil {
-		return errors.Join(err, project.RemoveAll(made))
+	defer dir.Close()
+	name := id.VendorName()
+	made := name + "#new" // no source has that in its name
+	if err := dir.RemoveAll(made); err != nil {
+		return err
 	}
-	if err := project.RemoveAll(dir); err != nil {
-		return errors.Join(err, project.RemoveAll(made))
+	if err := write(dir, made, t); err != nil {
+		return errors.Join(err, dir.RemoveAll(made))
 	}
-	return project.Rename(made, dir)
+	if err := dir.RemoveAll(name); err != nil {
+		return errors.Join(err, dir.RemoveAll(made))
+	}
+	return dir.Rename(made, name)
 }
 
 // write writes a tree below a directory that isn't there.
