@@ -60,7 +60,7 @@ func TestOpenPortStays(t *testing.T) {
 	if left := withoutCaches(s.Leftovers()); len(left) > 0 {
 		t.Errorf("the failed up left %v", left)
 	}
-	d = s.Expect(0, "port", "--release", "worker", "8080")
+	s.Expect(0, "port", "--release", "worker", "8080")
 	s.Up()
 	another := published(s)
 	if another == at {

@@ -37,7 +37,7 @@ func Main(newRoot func(*command.System) *cobra.Command) int {
 	return Run(ctx, newRoot, args, &command.System{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Env: &app.Env{
-			Lookup: os.LookupEnv, Environ: os.Environ, Dir: dir, Home: app.HomeDir(os.LookupEnv), Engine: app.Engines, Version: version,
+			Lookup: os.LookupEnv, Environ: os.Environ, Dir: dir, Home: app.HomeDir(os.LookupEnv), Engine: app.Engines, Version: version, ResolvConf: testOnlyResolvConf,
 		},
 		Interrupts: interrupts,
 		Executable: executable(os.Args, dir),

@@ -40,15 +40,6 @@ func List(items []string) string {
 	return "[" + strings.Join(out, ", ") + "]"
 }
 
-// Map writes pairs as a mapping in braces.
-func Map(pairs ...Pair) string {
-	var out []string
-	for _, p := range pairs {
-		out = append(out, Scalar(p.Name)+": "+Scalar(p.Value))
-	}
-	return "{" + strings.Join(out, ", ") + "}"
-}
-
 // maxComment is the length of a comment's text, in characters.
 const maxComment = 120
 

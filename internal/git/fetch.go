@@ -41,7 +41,7 @@ func (r Remote) Fetch(ctx context.Context, want, dir string) (*Fetched, error) {
 		return nil, fmt.Errorf("%q can't be fetched: %w", clip.Bytes(want, 80), errNotFetchable)
 	}
 	if dir != "" && !fs.ValidPath(dir) {
-		return nil, fmt.Errorf("the directory %q of %s is not a relative path without ..", clip.Bytes(dir, 80), r)
+		return nil, fmt.Errorf("the directory %q of %s isn't a clean path below it", clip.Bytes(dir, 80), r)
 	}
 	repo, remove, err := emptyRepository(ctx)
 	if err != nil {

@@ -128,12 +128,6 @@ func (e *Engine) started(ctx context.Context, all []engine.Container, plan bool)
 	return g.Wait()
 }
 
-// imageID returns the ID of an image, "" if there is none.
-func (e *Engine) imageID(ctx context.Context, ref string) (string, error) {
-	id, _, err := e.image(ctx, ref)
-	return id, err
-}
-
 // image returns the ID of an image, "" if there is none, and its digests in registries.
 func (e *Engine) image(ctx context.Context, ref string) (id string, digests []string, err error) {
 	if ref == "" {

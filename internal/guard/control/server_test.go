@@ -241,6 +241,7 @@ func TestServerEndsIdleCallers(t *testing.T) {
 		if err := ask(clients[MaxConns-1-i]); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(5 * time.Millisecond) // it is idle once its answer is written
 	}
 	if err := ask(NewClient(dial())); err == nil {
 		t.Error("nobody was idle for long")
