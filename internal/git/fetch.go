@@ -49,7 +49,8 @@ func (r Remote) Fetch(ctx context.Context, want, dir string) (*Fetched, error) {
 	}
 	defer remove()
 	const local = "refs/w/1"
-	if _, err := r.talk(ctx, repo, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", "--depth=1", "--end-of-options", r.url, "+"+want+":"+local); err != nil {
+	fetch := []string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", "--depth=1"}
+	if _, err := r.talk(ctx, repo, fetch, "+"+want+":"+local); err != nil {
 		return nil, err
 	}
 	b, err := newBatch(ctx, repo)

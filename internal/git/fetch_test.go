@@ -252,6 +252,43 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// A server that leads from an address to the same with .git, as one of GitLab does, serves
+// it by that.
+func TestLeadsToDotGit(t *testing.T) {
+	dir := repository(t, map[string]string{"a": "1"})
+	if err := os.Rename(filepath.Join(dir, ".git"), filepath.Join(dir, "x.git")); err != nil {
+		t.Fatal(err)
+	}
+	head := run(t, filepath.Join(dir, "x.git"), "rev-parse", "HEAD")
+	for name, to := range map[string]string{"its own": "/x.git", "another": "/y.git"} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var seen []string
+			r := serve(t, dir, func(w http.ResponseWriter, r *http.Request) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				seen = append(seen, r.URL.Path)
+				rest, short := strings.CutPrefix(r.URL.Path, "/x/")
+				if short {
+					http.Redirect(w, r, to+"/"+rest+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
+				}
+				return short
+			})
+			r.url = strings.TrimSuffix(r.url, "/.git") + "/x"
+			refs, err := r.Refs(t.Context())
+			if err != nil || len(refs) != 1 || refs[0].Commit != head {
+				t.Errorf("%v, %v", refs, err)
+			}
+			if f, err := r.Fetch(t.Context(), head, ""); err != nil || string(f.Files["a"]) != "1" {
+				t.Errorf("%v, %v", f, err)
+			}
+			if slices.ContainsFunc(seen, func(p string) bool { return strings.HasPrefix(p, "/y") }) {
+				t.Errorf("it was followed elsewhere: %q", seen)
+			}
+		})
+	}
+}
+
 // A pack that is larger than may be, and one that isn't a pack, are errors.
 func TestHostileServer(t *testing.T) {
 	dir := repository(t, map[string]string{"a": "1", "small/b": "2"})

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net/url"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/llmdo/workshop/internal/lib/clip"
@@ -79,8 +81,22 @@ var remoteFences = []string{
 	"-c", "maintenance.auto=false",
 }
 
-// talk runs a command that connects to the remote repository, in a directory of ours.
-func (r Remote) talk(ctx context.Context, dir string, args ...string) ([]byte, error) {
+// talk runs a command that connects to the remote repository, in a directory of ours. A
+// server that leads elsewhere is asked again by the same address with .git: where others
+// serve both, that of GitLab leads from one to the other.
+func (r Remote) talk(ctx context.Context, dir string, command []string, refs ...string) ([]byte, error) {
+	out, err := r.talkOnce(ctx, dir, append(append(slices.Clone(command), "--end-of-options", r.url), refs...))
+	said, ok := errors.AsType[*Error](err)
+	if ok && redirected().MatchString(said.Said) && !strings.HasSuffix(r.url, ".git") {
+		r.url += ".git"
+		return r.talkOnce(ctx, dir, append(append(slices.Clone(command), "--end-of-options", r.url), refs...))
+	}
+	return out, err
+}
+
+var redirected = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`returned error: 30[1-8]$`) })
+
+func (r Remote) talkOnce(ctx context.Context, dir string, args []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Timeout, fmt.Errorf("%s took longer than %s", r, Timeout))
 	defer cancel()
 	program, err := exec.LookPath("git")
@@ -114,7 +130,7 @@ func (r Remote) Refs(ctx context.Context) ([]Ref, error) {
 		return nil, err
 	}
 	defer remove()
-	out, err := r.talk(ctx, dir, "ls-remote", "--heads", "--tags", "--end-of-options", r.url)
+	out, err := r.talk(ctx, dir, []string{"ls-remote", "--heads", "--tags"})
 	if err != nil {
 		return nil, err
 	}

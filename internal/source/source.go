@@ -69,8 +69,8 @@ func ParseID(text string) (ID, error) {
 		id.host += ":" + port
 	}
 	id.path = strings.Trim(path.Clean(u.Path), "/")
-	if short, ok := strings.CutSuffix(id.path, ".git"); ok && !strings.HasSuffix(short, "/") {
-		id.path = short
+	for strings.HasSuffix(id.path, ".git") && path.Base(id.path) != ".git" {
+		id.path = strings.TrimSuffix(id.path, ".git")
 	}
 	if id.path == "" || id.path == "." || strings.ContainsFunc(id.path, unusual) || strings.Contains(u.Path, "/../") || strings.HasSuffix(u.Path, "/..") {
 		return bad("its path is not a plain path without ..")

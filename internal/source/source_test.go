@@ -22,6 +22,7 @@ func TestParseID(t *testing.T) {
 	for text, want := range map[string]string{
 		"git+https://git.example.org/acme/workshops//go-review":   "git.example.org/acme/workshops//go-review",
 		"git+https://GIT.example.org/acme/workshops.git//a/b/":    "git.example.org/acme/workshops//a/b",
+		"git+https://git.example.org/acme/workshops.git.git//a":   "git.example.org/acme/workshops//a",
 		"git+https://git.example.org:443/acme/workshops/":         "git.example.org/acme/workshops",
 		"git+https://git.example.org/acme/.git//a":                "git.example.org/acme/.git//a",
 		"git+https://git.example.org:8443/acme/workshops":         "git.example.org:8443/acme/workshops",
@@ -125,6 +126,12 @@ func TestResolve(t *testing.T) {
 	v, _ := ParseVersion("^1")
 	if r, err := v.Resolve([]git.Ref{tag("v1.0.0", "1"), tag("1.0.0", "2")}); err == nil {
 		t.Errorf("two commits of one version: %v", r)
+	}
+	for _, newer := range []string{"v1.1.0", "v0.1.0"} { // among them the newest counts
+		r, err := v.Resolve([]git.Ref{tag("1.0.0", "2"), tag("v1.0.0", "1"), tag(newer, "3")})
+		if isNewest := newer == "v1.1.0"; isNewest != (err == nil) || isNewest && r.Name != "refs/tags/v1.1.0" {
+			t.Errorf("two commits of one version beside %s: %v, %v", newer, r, err)
+		}
 	}
 	for _, bad := range []string{"^", "^y", "1.4 ||", "a\nb", ">=1 <", strings.Repeat("1", 101)} {
 		if v, err := ParseVersion(bad); err == nil {

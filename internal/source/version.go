@@ -117,6 +117,7 @@ func (v Version) Resolve(refs []git.Ref) (git.Ref, error) {
 // newest takes tags that are versions.
 func (v Version) newest(refs []git.Ref) (best git.Ref, err error) {
 	var top *semver.Version
+	twin := "" // another tag of that version
 	for _, r := range refs {
 		name, isTag := strings.CutPrefix(r.Name, "refs/tags/")
 		version, err := releaseOf(name)
@@ -125,10 +126,13 @@ func (v Version) newest(refs []git.Ref) (best git.Ref, err error) {
 		}
 		switch {
 		case top == nil || version.GreaterThan(top):
-			top, best = version, r
+			top, best, twin = version, r, ""
 		case version.Equal(top) && (r.Commit != best.Commit || r.Commit == ""):
-			return git.Ref{}, fmt.Errorf("the tags %s and %s are one version, and may differ: name one of them", strings.TrimPrefix(best.Name, "refs/tags/"), name)
+			twin = name
 		}
+	}
+	if twin != "" {
+		return git.Ref{}, fmt.Errorf("the tags %s and %s are one version, and may differ: name one of them", strings.TrimPrefix(best.Name, "refs/tags/"), twin)
 	}
 	if top == nil {
 		return git.Ref{}, errors.New("no tag is a version within " + v.text + ": " + tagsText(refs))
