@@ -15,6 +15,8 @@ type PublishOptions struct {
 	Ref     string // REGISTRY/REPOSITORY:TAG
 	DryRun  bool   // contact nobody
 	SignKey string // file of the SSH key that signs; "" for none
+	// Ask puts a yes-or-no question to a person; nil if nobody is there.
+	Ask func(context.Context, string) (bool, error)
 }
 
 // PublishResult is what was published, or would be.
@@ -46,6 +48,9 @@ func (env *Env) Publish(ctx context.Context, o PublishOptions) (PublishResult, e
 	}
 	s, err := env.loadForLock(ctx)
 	if err != nil {
+		return PublishResult{}, err
+	}
+	if err := env.reviewPublished(ctx, s, o); err != nil {
 		return PublishResult{}, err
 	}
 	r := PublishResult{File: env.Shown(s.Path), From: id.From(), Tag: tag, Base: !s.Workshop.Needs, Name: s.Workshop.Name.V}
@@ -85,6 +90,17 @@ func (env *Env) Publish(ctx context.Context, o PublishOptions) (PublishResult, e
 		return r, Fail(CodeFailed, "%w", err)
 	}
 	return r, nil
+}
+
+// reviewPublished shows what workers can have written, and commits may have it, too (B8):
+// others would take it for the publisher's.
+func (env *Env) reviewPublished(ctx context.Context, s *Source, o PublishOptions) error {
+	name, err := env.projectName(s.Workshop.Name.V, s.Root())
+	if err != nil {
+		return err
+	}
+	_, err = env.review(ctx, &Project{ProjectRef: ProjectRef{Name: name, Dir: s.Root(), File: s.Path}, Source: s}, UpOptions{DryRun: o.DryRun, Ask: o.Ask})
+	return err
 }
 
 // publishRef reads REGISTRY/REPOSITORY:TAG.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -230,5 +231,51 @@ func TestSourceOfWorker(t *testing.T) {
 	b.write("workshop.lock", "version: 1\nfiles: {}\ncan: []\n...\n")
 	if agreed() {
 		t.Error("a worker may have written the lock, and nobody is asked")
+	}
+}
+
+// B8: what a worker may have written, and committed, isn't published in somebody's name
+// unless a person takes it.
+func TestPublishOfWorker(t *testing.T) {
+	b := newBaseline(t, "")
+	const mine = "workshop: {name: web, container: {image: host}, workers: [{name: one, tools: [], instructions: x}]}\n"
+	const workers = mine + "# a worker's\n"
+	b.write("workshop.yaml", mine)
+	var err error
+	if b.ready.Source, err = b.a.Read(t.Context(), filepath.Join(b.dir, "workshop.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.a.Watch(t.Context(), b.ready, true, UpOptions{AcceptWatched: AcceptAll}); err != nil {
+		t.Fatal(err)
+	}
+	b.err.Reset()
+	testutil.Git(t, b.dir, "init", "-q")
+	testutil.Git(t, b.dir, "commit", "-q", "--allow-empty", "-m", "x")
+	asked := 0
+	publish := func(answer, dry bool) error {
+		_, err := b.a.Publish(t.Context(), PublishOptions{Ref: "localhost:1/acme/w:v1.0.0", DryRun: dry, Ask: func(context.Context, string) (bool, error) { asked++; return answer, nil }})
+		return err
+	}
+	const unknown = "is not committed"
+	for _, c := range []struct {
+		what, text  string
+		answer, dry bool
+		asked       int
+		want        string
+	}{
+		{"as it was accepted", mine, false, false, 0, unknown},
+		{"a worker's", workers, false, false, 1, "(B8)"},
+		{"a worker's, taken", workers, true, false, 1, unknown},
+		{"a worker's, dry", workers, false, true, 0, unknown},
+	} {
+		asked = 0
+		b.write("workshop.yaml", c.text)
+		if err := publish(c.answer, c.dry); err == nil || !strings.Contains(err.Error(), c.want) || asked != c.asked {
+			t.Errorf("%s: asked %d times: %v", c.what, asked, err)
+		}
+		if shown := strings.Contains(b.err.String(), "# a worker's"); shown != (c.text == workers) {
+			t.Errorf("%s: shown %v", c.what, shown)
+		}
+		b.err.Reset()
 	}
 }

@@ -39,7 +39,7 @@ key or an agent's. --dry-run shows what would be published, and contacts nobody.
 			if o.DryRun && o.SignKey != "" {
 				return command.UsageError(cmd, "--dry-run signs nothing: --sign-key has no meaning with it")
 			}
-			o.Ref = args[0]
+			o.Ref, o.Ask = args[0], a.Asker()
 			return a.publish(ctx, o)
 		}),
 	}
