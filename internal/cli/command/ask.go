@@ -13,6 +13,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/cli/terminal"
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/lib/textwrap"
 )
 
@@ -69,6 +70,13 @@ func (a *Program) agreeSources(ctx context.Context, all []app.SourceRequest) (bo
 	return a.ask(ctx, "use "+map[bool]string{true: "it", false: "them"}[len(all) == 1]+" here?")
 }
 
+// Limits of the needs that are shown, in lines and bytes of each: what is asked about stays
+// on the screen.
+const (
+	maxNeeds     = 20
+	maxNeedsLine = 200
+)
+
 // showSource shows what is to be fetched or used of another repository.
 func (a *Program) showSource(r app.SourceRequest) {
 	fmt.Fprintf(a.Err, "the workshop needs files of another repository:\n")
@@ -88,8 +96,15 @@ func (a *Program) showSource(r app.SourceRequest) {
 	if r.Needs != "" {
 		fmt.Fprintln(a.Err, "  needs    what the workers want to be granted:")
 	}
-	for text := range strings.Lines(r.Needs) {
-		fmt.Fprintf(a.Err, "  | %s\n", app.Printable(strings.TrimRight(text, "\n")))
+	if r.Needs == "" {
+		return
+	}
+	needs := strings.Split(strings.TrimRight(r.Needs, "\n"), "\n")
+	for _, text := range needs[:min(len(needs), maxNeeds)] {
+		fmt.Fprintf(a.Err, "  | %s\n", app.Printable(clip.Bytes(text, maxNeedsLine)))
+	}
+	if n := len(needs) - maxNeeds; n > 0 {
+		fmt.Fprintf(a.Err, "  and %d more lines\n", n)
 	}
 }
 

@@ -35,4 +35,9 @@ func TestShowSource(t *testing.T) {
 	if got, want := b.String(), "the workshop needs files of another repository:\n  source   git+https://x.example/y\n  version  the newest release\n"; got != want {
 		t.Errorf("got\n%s", got)
 	}
+	b.Reset() // what is asked about stays on the screen
+	NewProgram(&System{Err: &b}).showSource(app.SourceRequest{Needs: strings.Repeat("- "+strings.Repeat("x", 10_000)+".example\n", 10_000)})
+	if got := b.String(); strings.Count(got, "\n") > maxNeeds+10 || len(got) > 2*maxNeeds*maxNeedsLine || !strings.HasSuffix(got, "  and 9980 more lines\n") {
+		t.Errorf("%d lines, %d bytes, which end in %q", strings.Count(got, "\n"), len(got), got[max(0, len(got)-100):])
+	}
 }
