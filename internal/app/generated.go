@@ -18,6 +18,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 )
 
 // ManifestName is the list of the generated files with their hashes, in the
@@ -26,8 +27,8 @@ const ManifestName = "generated.sha256"
 
 // Generated is a Compose project as files that belong into one directory.
 type Generated struct {
-	// base is a directory that the person chose, sub the way from there. Below
-	// base no symlink leads out: a repository can't aim the files elsewhere.
+	// base is a directory that the person chose, sub the way from there. Below base no
+	// symlink is followed: a repository can't aim the files elsewhere.
 	base, sub string
 	files     []compose.File // sorted by path, the manifest last
 }
@@ -72,12 +73,7 @@ func (g Generated) open(create bool) (*os.Root, error) {
 		return nil, err
 	}
 	defer base.Close()
-	if create {
-		if err := base.MkdirAll(g.sub, 0o755); err != nil {
-			return nil, err
-		}
-	}
-	return base.OpenRoot(g.sub)
+	return hostlink.OpenDir(base, g.sub, create)
 }
 
 func digest(data []byte) string {

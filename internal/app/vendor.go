@@ -67,7 +67,7 @@ func (env *Env) Vendor(ctx context.Context, check bool) (Vendored, error) {
 	}
 	defer root.Close()
 	dir, err := source.OpenVendor(root)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return v, Fail(CodeRefused, "vendored sources have a directory of their own: %w", err).Hint("look who put that there, and remove it")
 	}
 	if dir != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/lib/atomicfile"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/hostlink"
 )
 
 // Limits of a tree that is read, in files and bytes: those of what is fetched.
@@ -165,57 +166,16 @@ func (v *vendored) list(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// OpenVendor opens the vendor directory of a project; nil: there is none. It is no symbolic
-// link, and what becomes of the project meanwhile leads nothing out of it.
-func OpenVendor(project *os.Root) (*os.Root, error) { return openVendor(project, false) }
-
-// openVendor makes the directory if that is meant.
-func openVendor(project *os.Root, create bool) (*os.Root, error) {
-	above, err := openReal(project, path.Dir(VendorDir), create)
-	if above == nil {
-		return nil, err
-	}
-	defer above.Close()
-	return openReal(above, path.Base(VendorDir), create)
-}
-
-// openReal opens a directory that is not a symbolic link.
-func openReal(root *os.Root, name string, create bool) (*os.Root, error) {
-	info, err := root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		if !create {
-			return nil, nil
-		}
-		if err := root.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, err
-		}
-		info, err = root.Lstat(name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is not a directory", filepath.Join(root.Name(), name))
-	}
-	dir, err := root.OpenRoot(name)
-	if err != nil {
-		return nil, err
-	}
-	opened, err := dir.Stat(".")
-	if err == nil && !os.SameFile(info, opened) {
-		err = fmt.Errorf("%s was changed by another program", dir.Name())
-	}
-	if err != nil {
-		_ = dir.Close()
-		return nil, err
-	}
-	return dir, nil
+// OpenVendor opens the vendor directory of a project, which is not, or below, a symbolic
+// link; [fs.ErrNotExist]: there is none.
+func OpenVendor(project *os.Root) (*os.Root, error) {
+	return hostlink.OpenDir(project, VendorDir, false)
 }
 
 // Vendor writes a source into the vendor directory of a project, in the place of what is
 // there, which stays if that fails.
 func Vendor(project *os.Root, id ID, t Tree) error {
-	dir, err := openVendor(project, true)
+	dir, err := hostlink.OpenDir(project, VendorDir, true)
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,57 @@
 package hostlink
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 )
+
+// OpenDir opens a directory below another one, and makes it and those on the way if that is
+// meant. None of them is a symbolic link: what is in a project's directory may have been
+// put there by others, and lead to another part of it. rel must not contain "..".
+func OpenDir(root *os.Root, rel string, create bool) (*os.Root, error) {
+	dir, err := root.OpenRoot(".")
+	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Clean(rel)), "/") {
+		if err != nil {
+			return nil, err
+		}
+		above := dir
+		dir, err = openPart(above, part, create)
+		_ = above.Close()
+	}
+	return dir, err
+}
+
+func openPart(root *os.Root, name string, create bool) (*os.Root, error) {
+	if create {
+		if err := root.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory", filepath.Join(root.Name(), name))
+	}
+	dir, err := root.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := dir.Stat(".")
+	if err == nil && !os.SameFile(info, opened) {
+		err = fmt.Errorf("%s was changed by another program", dir.Name())
+	}
+	if err != nil {
+		_ = dir.Close()
+		return nil, err
+	}
+	return dir, nil
+}
 
 // Below returns the first symbolic link on the path from dir down to rel, which must not
 // contain ".."; "" if there is none. The error is that of a component that can't be

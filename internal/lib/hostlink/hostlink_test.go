@@ -85,3 +85,52 @@ func TestLongWays(t *testing.T) {
 		})
 	}
 }
+
+func TestOpenDir(t *testing.T) {
+	top := t.TempDir()
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for _, dir := range []string{"real/sub", "other"} {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"link": "real", "real/up": "..", "out": t.TempDir(), "none": "nowhere"} {
+		if err := root.Symlink(to, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := root.WriteFile("file", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		rel       string
+		old, made bool // whether it is opened without being made, and with that
+	}{
+		{".", true, true}, {"real", true, true}, {"real/sub", true, true}, {"new/a/b", false, true},
+		{"link", false, false}, {"link/sub", false, false}, {"real/up", false, false}, {"real/up/other", false, false}, {"out", false, false}, {"out/x", false, false},
+		{"none", false, false}, {"file", false, false}, {"file/x", false, false},
+	} {
+		for _, create := range []bool{false, true} {
+			d, err := OpenDir(root, c.rel, create)
+			if want := c.old || create && c.made; (err == nil) != want {
+				t.Errorf("%s, made %v: %v", c.rel, create, err)
+			}
+			if err != nil {
+				continue
+			}
+			here, err := d.Stat(".")
+			there, other := os.Lstat(filepath.Join(top, c.rel))
+			if err != nil || other != nil || !os.SameFile(here, there) {
+				t.Errorf("%s is another directory: %v, %v", c.rel, err, other)
+			}
+			_ = d.Close()
+		}
+	}
+	if _, err := root.Lstat("nowhere"); err == nil {
+		t.Error("it was made by a link")
+	}
+}
