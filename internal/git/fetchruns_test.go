@@ -5,10 +5,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // B43: neither templates nor hooks, filters or attributes mean anything to a fetch.
@@ -85,5 +88,43 @@ func TestFetchOfOddServers(t *testing.T) {
 	case path := <-seen:
 		t.Errorf("the other host was asked for %s", path)
 	default:
+	}
+}
+
+// B43: a server that is contacted for a file of a project gets neither the user's agent nor
+// screen, whatever the user has configured for the others.
+func TestSSHForwardsNothing(t *testing.T) {
+	program, err := exec.LookPath("ssh")
+	testutil.Require(t, err == nil, "there is no ssh")
+	dir := t.TempDir()
+	config, effective := filepath.Join(dir, "config"), filepath.Join(dir, "effective")
+	if err := os.WriteFile(config, []byte("ForwardAgent yes\nForwardX11 yes\nForwardX11Trusted yes\nLocalForward 127.0.0.1:1 127.0.0.1:2\nRemoteForward 127.0.0.1:1 127.0.0.1:2\nTunnel yes\nPermitLocalCommand yes\nLocalCommand id\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// ssh -G says what it would do, and connects to nobody.
+	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\nexec "+program+" -G -F "+config+" \"$@\" >"+effective+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	r, err := ParseRemote("ssh://git@127.0.0.1:1/acme/w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if refs, err := r.Refs(t.Context()); err == nil {
+		t.Errorf("%v", refs)
+	}
+	text, err := os.ReadFile(effective)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		got[key] = value
+	}
+	for key, want := range map[string]string{"batchmode": "yes", "forwardagent": "no", "forwardx11": "no", "permitlocalcommand": "no", "clearallforwardings": "yes", "tunnel": "false", "user": "git", "port": "1"} {
+		if got[key] != want {
+			t.Errorf("%s is %q, want %q", key, got[key], want)
+		}
 	}
 }

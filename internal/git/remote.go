@@ -81,6 +81,11 @@ var remoteFences = []string{
 	"-c", "maintenance.auto=false",
 }
 
+// sshCommand asks nobody, and gives the server nothing of the user's but what identifies
+// them: a project's file names it, and a configuration that is for all hosts may forward
+// the agent.
+const sshCommand = "ssh -o BatchMode=yes -o ForwardAgent=no -o ForwardX11=no -o ClearAllForwardings=yes -o Tunnel=no -o PermitLocalCommand=no"
+
 // talk runs a command that connects to the remote repository, in a directory of ours. A
 // server that leads elsewhere is asked again by the same address with .git: where others
 // serve both, that of GitLab leads from one to the other.
@@ -111,7 +116,7 @@ func (r Remote) talkOnce(ctx context.Context, dir string, args []string) ([]byte
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
 	procgroup.Own(cmd)
-	cmd.Env = environ("GIT_ALLOW_PROTOCOL="+r.protocols, "GIT_SSH_COMMAND=ssh -o BatchMode=yes", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=20")
+	cmd.Env = environ("GIT_ALLOW_PROTOCOL="+r.protocols, "GIT_SSH_COMMAND="+sshCommand, "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=20")
 	return finish(ctx, cancel, cmd, args[0])
 }
 
