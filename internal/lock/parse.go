@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/lib/yamltext"
+	"github.com/llmdo/workshop/internal/source"
 )
 
 // Hint is the way out of a lock that can't be read: nothing is lost by it.
@@ -107,7 +108,12 @@ func (p *parser) document(data []byte) {
 		case "files":
 			p.hashes(n, p.lock.Files)
 		case "sources":
-			p.mapping(n, func(id string, n *yaml.Node) { p.lock.Sources[id] = p.source(n) })
+			p.mapping(n, func(id string, n *yaml.Node) {
+				if !source.IsName(id) {
+					p.fail(n, "%q is not the name of a source", clip.Bytes(id, 80))
+				}
+				p.lock.Sources[id] = p.source(n)
+			})
 		case "images":
 			p.mapping(n, func(name string, n *yaml.Node) { p.lock.Images[name] = p.image(n) })
 		case "builds":

@@ -109,6 +109,9 @@ func TestBadSource(t *testing.T) {
 		{"twice", "    via: [workshop.yaml]\n", "    via: [workshop.yaml]\n    tree: " + aTree + "\n", `the key "tree" is given twice`},
 		{"a source twice", "can:\n", "  " + review + ": {}\ncan:\n", "is given twice"},
 		{"no mapping", "sources:\n", "sources: []\nx:\n", "is not a mapping"},
+		{"a command for a name", review + ":", "h.example/$(id):", `"h.example/$(id)" is not the name of a source`},
+		{"an escape for a name", review + ":", `"h.example/\e[2J":`, "is not the name of a source"},
+		{"another way to write a name", review + ":", "git.example.org/acme/workshops.git:", "is not the name of a source"},
 		{"a text", "sources:\n", "sources:\n  a: b\n", "is not a mapping"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

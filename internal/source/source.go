@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/git"
@@ -95,6 +96,18 @@ func (id ID) String() string {
 		out += "//" + id.dir
 	}
 	return out
+}
+
+// IsName reports whether a text is what [ID.String] names some source by.
+func IsName(text string) bool {
+	froms := []string{"git+https://" + text, "git+ssh://" + text} // each has a port of its own that is left out
+	if registry, is := strings.CutSuffix(text, ociMark); is {
+		froms = []string{ociScheme + "://" + registry}
+	}
+	return slices.ContainsFunc(froms, func(from string) bool {
+		id, err := ParseID(from)
+		return err == nil && id.String() == text
+	})
 }
 
 // Host is the machine that it comes from, with its port if that isn't the usual one.

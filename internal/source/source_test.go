@@ -73,7 +73,7 @@ func TestParseID(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || id.String() != want {
+		if err != nil || id.String() != want || !IsName(want) {
 			t.Errorf("%q: %v, %v; want %s", text, id, err, want)
 			continue
 		}
@@ -332,6 +332,9 @@ func FuzzParse(f *testing.F) {
 		if id, err := ParseID(from); err == nil {
 			if again, err := ParseID(id.From()); err != nil || again != id {
 				t.Errorf("%q: %v, then %v, %v", from, id, again, err)
+			}
+			if !IsName(id.String()) {
+				t.Errorf("%q: %s is no name", from, id)
 			}
 			if name := id.VendorName(); !fs.ValidPath(name) || strings.Contains(name, "/") {
 				t.Errorf("%q: vendored as %q", from, name)
