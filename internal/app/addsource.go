@@ -34,6 +34,7 @@ type AddOptions struct {
 // Added is a source that a workshop file has now.
 type Added struct {
 	File, Line string // the file as the user would write it, and what it has now
+	Written    bool
 	// Lacking: the import needs what the file doesn't grant; the lock isn't written.
 	Lacking bool
 	Lock    LockResult
@@ -87,6 +88,7 @@ func (env *Env) AddSource(ctx context.Context, o AddOptions) (Added, error) {
 	if err := env.replaceText(ctx, s, text); err != nil {
 		return added, err
 	}
+	added.Written = true
 	if added.Lacking {
 		err := env.loaded(fresh)
 		env.hint("write what it is to be granted, and run `workshop lock`")

@@ -3,6 +3,7 @@ package app
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/llmdo/workshop/internal/source"
@@ -53,6 +54,20 @@ func TestVendorPlanted(t *testing.T) {
 					t.Errorf("%+v, %v", v, err)
 				}
 			})
+		}
+	}
+}
+
+// What was written is told, whatever becomes of the lock.
+func TestAddIsTold(t *testing.T) {
+	for image, want := range map[string]string{"host": "", "oci:missing": "can't be locked"} {
+		s := newShared(t)
+		s.write("workshop.yaml", "workshop:\n  name: app\n  container: {image: \""+image+"\"}\n  workers: [{name: own, tools: [], instructions: x}]\n")
+		s.answer(true, true, true)
+		added, err := s.env.AddSource(t.Context(), AddOptions{Source: s.from, As: "sast"})
+		s.fails(image, err, CodeInvalid, want)
+		if !added.Written || !strings.Contains(s.read("workshop.yaml"), added.Line) {
+			t.Errorf("%s: %+v\n%s", image, added, s.read("workshop.yaml"))
 		}
 	}
 }

@@ -51,7 +51,7 @@ Where it needs more, the lines are printed, and the lock is written once they ar
 
 func (a verbs) add(ctx context.Context, o app.AddOptions) error {
 	r, err := a.AddSource(ctx, o)
-	if r.Line != "" && (err == nil || r.Lacking) {
+	if r.Written {
 		fmt.Fprintf(a.Out, "%s: %s\n", r.File, app.Printable(r.Line))
 	}
 	if err != nil {
