@@ -163,7 +163,7 @@ func (env *Env) CompileToRun(ctx context.Context) (*Project, error) {
 
 // compileSource is Compile for a source that was read, without errors.
 func (env *Env) compileSource(s *Source) (*Project, error) {
-	if err := s.runs(); err != nil {
+	if err := s.Runs(); err != nil {
 		return nil, err
 	}
 	c, err := compileWorkshop(s.pinned())
@@ -181,8 +181,8 @@ func (env *Env) compileSource(s *Source) (*Project, error) {
 	return whole, env.checkHidden(whole.ProjectRef)
 }
 
-// runs refuses files that others are made of, which have no container of their own.
-func (s *Source) runs() error {
+// Runs refuses files that others are made of, which have no container of their own.
+func (s *Source) Runs() error {
 	c := &s.Workshop.Container
 	if !s.Workshop.Needs && (c.Image.V != "" || c.Build != nil) {
 		return nil

@@ -129,7 +129,7 @@ func (env *Env) checkRewritten(ctx context.Context, s *Source, name string) erro
 		env.event(Event{Kind: Problems, Diagnostics: list, Sources: texts})
 		return Fail(CodeInvalid, "with this line, %s would be invalid; nothing was written", env.Shown(s.Path))
 	}
-	if fresh.runs() != nil {
+	if fresh.Runs() != nil {
 		return nil
 	}
 	_, err = compileWorkshop(fresh.Workshop)

@@ -36,7 +36,7 @@ func (env *Env) LoadRun(ctx context.Context, o *RunOptions) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.runs(); err != nil {
+	if err := s.Runs(); err != nil {
 		return nil, err
 	}
 	c, err := compileWorkshop(s.Workshop)

@@ -57,7 +57,7 @@ func (env *Env) Validate(ctx context.Context, paths []string) (Validation, error
 		}
 		v.Workers += len(s.Workshop.Workers)
 		v.Diagnostics = append(v.Diagnostics, env.waived(s)...)
-		if s.runs() != nil {
+		if s.Runs() != nil {
 			continue // what it becomes is seen where it is imported or extended
 		}
 		_, err = compileWorkshop(s.Workshop)

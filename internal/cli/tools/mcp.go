@@ -95,8 +95,8 @@ func (a verbs) install(ctx context.Context, client mcpconfig.Client, worker stri
 	if err != nil {
 		return err
 	}
-	if worker != "" && !o.remove { // one that isn't there any more can be removed
-		if err := s.CheckWorkers([]string{worker}); err != nil {
+	if !o.remove { // what isn't there any more can be removed
+		if err := mayServe(s, worker); err != nil {
 			return err
 		}
 	}

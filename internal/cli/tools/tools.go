@@ -72,12 +72,19 @@ func (a verbs) toolsConfig(ctx context.Context, cmd *cobra.Command, client, work
 	if err != nil {
 		return err
 	}
-	if worker != "" {
-		if err := s.CheckWorkers([]string{worker}); err != nil {
-			return err
-		}
+	if err := mayServe(s, worker); err != nil {
+		return err
 	}
 	return a.printConfig(client, s, worker, o)
+}
+
+// mayServe refuses an entry that no client could start: of a worker that isn't there, or of
+// a file that doesn't run.
+func mayServe(s *app.Source, worker string) error {
+	if err := s.Runs(); err != nil || worker == "" {
+		return err
+	}
+	return s.CheckWorkers([]string{worker})
 }
 
 func (a verbs) tools(ctx context.Context, cmd *cobra.Command, worker string, o options) error {
