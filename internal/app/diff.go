@@ -130,6 +130,9 @@ func (env *Env) diffSide(ctx context.Context, fsys fs.FS, name, root, revision s
 	if err != nil {
 		return diff.Side{}, err
 	}
+	if revision != "" { // it may have been vendored since
+		sources.also = []fs.FS{ProjectDir(filepath.Join(root, filepath.FromSlash(path.Dir(name))))}
+	}
 	side, list := diff.Read(ctx, fsys, name, filepath.ToSlash(root), sources.open)
 	if ctx.Err() != nil {
 		return side, context.Cause(ctx)

@@ -49,8 +49,9 @@ type Env struct {
 	Offline bool
 	// fetches: what is read is about to run, so that its sources are fetched where they
 	// aren't there. resolver chooses what a lock will have; nil: the lock has it.
-	fetches  bool
-	resolver *resolver
+	// vendors: what is vendored may be of an older lock, and is about to be written anew.
+	fetches, vendors bool
+	resolver         *resolver
 }
 
 // Warnings are those of a file that a command says. Errors always are.

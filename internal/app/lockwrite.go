@@ -152,7 +152,11 @@ func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
 	if r.Changed = true; o.DryRun {
 		return r, nil
 	}
-	return r, env.writeLock(ctx, s, text)
+	if err := env.writeLock(ctx, s, text); err != nil {
+		return r, err
+	}
+	env.sayVendored(s)
+	return r, nil
 }
 
 // writeLock writes the lock for whom the workshop file belongs to.

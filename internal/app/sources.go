@@ -21,7 +21,8 @@ import (
 // meanwhile, the workshop is made of what was opened (B46).
 type sources struct {
 	env     *Env
-	project fs.FS // its root has the vendor directory
+	project fs.FS // its root has the vendor directory; nil: what it has counts as in also
+	also    []fs.FS
 	lock    *lock.Lock
 	// lockName is the lock as messages name it; unread: there is one that can't be read.
 	lockName string
@@ -202,7 +203,7 @@ func (s *sources) files(ctx context.Context, id source.ID, l source.Locked) (sou
 		}
 	}
 	contacted := false
-	store := source.Store{Project: s.project, Cache: s.env.sourceCache(), Offline: !s.fetch || s.env.Offline, Accepted: func(source.ID, source.Locked) error {
+	store := source.Store{Project: s.project, Also: s.also, Cache: s.env.sourceCache(), Offline: !s.fetch || s.env.Offline, Accepted: func(source.ID, source.Locked) error {
 		contacted = true
 		return s.mayFetch(ctx, id, l)
 	}}
@@ -224,6 +225,8 @@ func (s *sources) notOpened(err error, contacted bool) error {
 		return withHint(noSource("source-missing", "%s", err), "run it without --offline where the source can be reached")
 	case errors.Is(err, source.ErrOffline):
 		return withHint(noSource("source-missing", "%s", err), "`workshop vendor` fetches it into the project, `workshop up` into the cache")
+	case errors.Is(err, source.ErrVendored):
+		return withHint(noSource("source-changed", "%s", err), "if the lock is newer, run `workshop vendor`; else `git status .workshop` shows what was changed")
 	case changed && contacted:
 		return withHint(noSource("source-changed", "%s", err), "what was reviewed isn't there any more: ask those who keep the source")
 	case changed || !contacted:
@@ -243,7 +246,7 @@ func notReached(err error) error {
 
 // sourcesFor makes what opens the sources of a file that is read.
 func (env *Env) sourcesFor(s *Source) *sources {
-	return &sources{
+	out := &sources{
 		env: env, project: ProjectDir(s.Root()), lock: s.lock, lockName: s.ShownFile(lock.FileOf(s.Base())), unread: len(s.lockProblems) > 0 && !env.RepairLock,
 		fetch: env.fetches, resolve: env.resolver, opened: map[string]*openedSource{}, failed: map[string]error{},
 		suspect: func() bool {
@@ -251,6 +254,10 @@ func (env *Env) sourcesFor(s *Source) *sources {
 			return err != nil || len(list) > 0
 		},
 	}
+	if env.resolver != nil || env.vendors {
+		out.project, out.also = nil, []fs.FS{out.project}
+	}
+	return out
 }
 
 // sourcesOf makes what opens the sources of a workshop file whose project is a file

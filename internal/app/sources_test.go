@@ -230,6 +230,7 @@ func TestSourceChanged(t *testing.T) {
 		s.fails("vendored, run", s.run(), 0, "")
 		vendor(evil)
 		both("planted in the vendor directory", "is not what workshop.lock has")
+		both("and what to do", "run `workshop vendor`")
 		if err := os.Remove(filepath.Join(s.env.Dir, source.VendorDir, s.id.VendorName(), "workshop.yaml")); err != nil {
 			t.Fatal(err)
 		}

@@ -25,8 +25,8 @@ type Vendored struct {
 // Vendor writes the sources of the workshop into the project, as the lock has them; check
 // compares what is there, and writes nothing.
 func (env *Env) Vendor(ctx context.Context, check bool) (Vendored, error) {
-	env.fetches = !check
-	defer func() { env.fetches = false }()
+	env.fetches, env.vendors = !check, !check
+	defer func() { env.fetches, env.vendors = false, false }()
 	v := Vendored{}
 	file, err := env.FindFile()
 	if err != nil {
@@ -107,6 +107,20 @@ func (env *Env) writeVendored(s *Source, root, dir *os.Root, v *Vendored) error 
 		v.Removed = append(v.Removed, Printable(name))
 	}
 	return nil
+}
+
+// sayVendored says where the vendor directory of a project that has one isn't of the lock.
+func (env *Env) sayVendored(s *Source) {
+	project := ProjectDir(s.Root())
+	if info, err := fs.Lstat(project, source.VendorDir); err != nil || !info.IsDir() {
+		return
+	}
+	for _, o := range s.usedSources() {
+		if tree, err := source.Vendored(project, o.id); err != nil || tree.Is(o.Tree) != nil {
+			env.hint("%s is not of this lock: run `workshop vendor`, and commit it with the lock", env.Shown(filepath.Join(s.Root(), filepath.FromSlash(source.VendorDir))))
+			return
+		}
+	}
 }
 
 // knownSources refuses IDs that the workshop doesn't have.

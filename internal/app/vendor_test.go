@@ -6,55 +6,62 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/source"
 )
 
-// B43: what a worker put in the place of the vendor directory leads to nothing that is
-// written or removed.
-func TestVendorPlanted(t *testing.T) {
-	for _, c := range []struct{ name, link, to, kept string }{
-		{"the project itself", source.VendorDir, "..", "src/main.go"},
-		{"a directory of it", source.VendorDir, "../src", "src/main.go"},
-		{"the directory above", ".workshop", "src", "src/_vendor/x"},
-		{"elsewhere", source.VendorDir, "../../home", "../home/x"},
-		{"nothing", source.VendorDir, "none", "src/main.go"},
-	} {
-		for _, sources := range []bool{true, false} {
-			t.Run(c.name, func(t *testing.T) {
-				s := newShared(t)
-				if sources {
-					s.lock(LockOptions{})
-				} else {
-					s.write("workshop.yaml", "workshop: {name: app, container: {image: host}, workers: [{name: own, tools: [], instructions: x}]}\n")
-				}
-				s.write(c.kept, "kept\n")
-				link := filepath.Join(s.env.Dir, c.link)
-				if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Symlink(c.to, link); err != nil {
-					t.Fatal(err)
-				}
-				for _, check := range []bool{true, false} {
-					if v, err := s.env.Vendor(t.Context(), check); err == nil {
-						t.Errorf("check %v: %+v", check, v)
-					}
-				}
-				if s.read(c.kept) != "kept\n" || !Exists(filepath.Join(s.env.Dir, "workshop.yaml")) {
-					t.Error("something is gone")
-				}
-				if err := os.Remove(link); err != nil {
-					t.Fatal(err)
-				}
-				_, err := s.env.Vendor(t.Context(), false)
-				s.fails("without the link", err, 0, "")
-				s.write(source.VendorDir+"/old/x", "")
-				v, err := s.env.Vendor(t.Context(), false)
-				if err != nil || len(v.Removed) != 1 || Exists(filepath.Join(s.env.Dir, source.VendorDir, "old")) {
-					t.Errorf("%+v, %v", v, err)
-				}
-			})
-		}
+// A vendored project takes a newer release: what is vendored is of the lock before until it
+// is written anew, and that is said.
+func TestVendorAfterUpdate(t *testing.T) {
+	s := newShared(t)
+	s.lock(LockOptions{})
+	vendor := func() error { _, err := s.env.Vendor(t.Context(), false); return err }
+	s.fails("vendor", vendor(), 0, "")
+	s.said.Reset()
+	s.lock(LockOptions{AllSources: true})
+	if strings.Contains(s.said.String(), "workshop vendor") {
+		t.Error(s.said.String())
+	}
+	s.release("v1.1.0", "  description: newer\n")
+	s.lock(LockOptions{AllSources: true})
+	if said := s.said.String(); !strings.Contains(said, ".workshop/_vendor is not of this lock: run `workshop vendor`") {
+		t.Errorf("%q", said)
+	}
+	s.said.Reset()
+	s.fails("read", s.load(), CodeInvalid, "run `workshop vendor`")
+	s.lock(LockOptions{}) // it doesn't read what is about to be written
+	s.withoutGit(func() { s.fails("vendor, from the cache", vendor(), 0, "") })
+	s.cold()
+	s.withoutGit(func() {
+		s.fails("read", s.load(), 0, "")
+		s.fails("vendor what is vendored", vendor(), 0, "")
+	})
+	if s.read(source.VendorDir+"/"+s.id.VendorName()+"/workshop.yaml") == "" {
+		t.Error("nothing is there")
+	}
+}
+
+// A base that isn't vendored yet is read from the vendor directory of now, if that has the
+// release that it locks.
+func TestDiffVendoredSince(t *testing.T) {
+	s := newShared(t)
+	s.lock(LockOptions{})
+	testutil.Git(t, s.env.Dir, "init", "-q")
+	testutil.Git(t, s.env.Dir, "add", ".")
+	testutil.Git(t, s.env.Dir, "commit", "-qm", "one")
+	if _, err := s.env.Vendor(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	s.cold()
+	if r, err := s.env.Diff(t.Context(), DiffOptions{Base: "HEAD"}); err != nil || len(r.Rows) > 0 {
+		t.Errorf("%v, %v\n%s", r.Rows, err, s.said.String())
+	}
+	file := filepath.Join(s.env.Dir, source.VendorDir, s.id.VendorName(), "workshop.yaml")
+	if err := os.WriteFile(file, []byte("workshop: {}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.env.Diff(t.Context(), DiffOptions{Base: "HEAD"}); err == nil {
+		t.Error("another tree is compared")
 	}
 }
 

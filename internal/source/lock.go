@@ -109,11 +109,17 @@ func fetchLocked(ctx context.Context, id ID, l Locked) (Tree, error) {
 // Store finds trees by their hashes.
 type Store struct {
 	Project fs.FS // with the vendor directory; nil: there is none
+	// Also are projects in whose vendor directories a tree may be, and where one with
+	// another hash is passed over.
+	Also    []fs.FS
 	Cache   Cache
 	Offline bool
 	// Accepted is asked before a source is contacted; an error ends it.
 	Accepted func(ID, Locked) error
 }
+
+// ErrVendored means that what is vendored is of another lock, or was changed.
+var ErrVendored = errors.New("is not what workshop.lock has")
 
 // ErrOffline means that a tree is neither vendored nor in the cache.
 var ErrOffline = errors.New("it is neither vendored nor in the cache")
@@ -126,12 +132,17 @@ func (s Store) Open(ctx context.Context, id ID, l Locked) (Tree, error) {
 		t, err := Vendored(s.Project, id)
 		if err == nil {
 			if err := t.Is(l.Tree); err != nil {
-				return nil, fmt.Errorf("%s/%s is not what workshop.lock has: %w", VendorDir, id.VendorName(), err)
+				return nil, fmt.Errorf("%s/%s %w: %w", VendorDir, id.VendorName(), ErrVendored, err)
 			}
 			return t, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
+		}
+	}
+	for _, project := range s.Also {
+		if t, err := Vendored(project, id); err == nil && t.Is(l.Tree) == nil {
+			return t, nil
 		}
 	}
 	t, err := s.Cache.Get(l.Tree)
