@@ -14,6 +14,7 @@ import (
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/atomicfile"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/source"
 	"github.com/llmdo/workshop/workshop"
 	"github.com/llmdo/workshop/workshop/edit"
@@ -141,6 +142,19 @@ func sourceLine(o AddOptions) (edit.Source, error) {
 	from, version := o.Source, ""
 	if i := strings.LastIndexByte(from, '@'); i > strings.LastIndexByte(from, '/') {
 		from, version = from[:i], from[i+1:]
+	}
+	host, rest, _ := strings.Cut(from, "/")
+	user, server, isSCP := strings.Cut(host, ":")
+	switch {
+	case strings.HasPrefix(from, "/"), strings.HasPrefix(from, "."), strings.HasPrefix(from, "~"):
+		return edit.Source{}, Fail(CodeUsage, "a directory of this machine can't be a source: %s", Printable(o.Source)).
+			Hint("publish it, in a git repository or by `workshop publish`; or mount what the workers need")
+	case isSCP && strings.Contains(user, "@") && !strings.Contains(from, "://"):
+		return edit.Source{}, Fail(CodeUsage, "%s is git's short form of an address", Printable(o.Source)).
+			Hint("write it whole: `workshop add %s`", shellquote.Quote("ssh://"+user+"/"+strings.TrimPrefix(server+"/"+rest, "/")))
+	case !strings.Contains(from, "://") && !strings.ContainsAny(host, ".:") && host != "localhost":
+		return edit.Source{}, Fail(CodeUsage, "%s doesn't begin with a host", Printable(o.Source)).
+			Hint("write the host, as in github.com/%s, or https:// before it", Printable(from))
 	}
 	switch {
 	case strings.HasPrefix(from, "https://"), strings.HasPrefix(from, "ssh://"):

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/llmdo/workshop/internal/git"
 	"github.com/llmdo/workshop/internal/lib/clip"
@@ -238,8 +240,24 @@ func (s *sources) notOpened(err error, contacted bool) error {
 // notReached says why a source has no answer.
 func notReached(err error) error {
 	e := noSource("source-not-fetched", "%s", err)
-	if errors.Is(err, git.ErrNoGit) {
+	said := ""
+	if failed, is := errors.AsType[*git.Error](err); is {
+		said = strings.ToLower(failed.Said)
+	}
+	says := func(any ...string) bool {
+		return slices.ContainsFunc(any, func(text string) bool { return strings.Contains(said, text) })
+	}
+	switch {
+	case errors.Is(err, git.ErrNoGit):
 		return withHint(e, "install git: sources are read by it")
+	case errors.Is(err, git.ErrNoDirectory):
+		return withHint(e, "behind // stands a directory of the repository that has a workshop.yaml")
+	case says("resolve host"):
+		return withHint(e, "check the name of its host")
+	case says("terminal prompts disabled", "authentication failed", "permission denied", "returned error: 401", "returned error: 403"):
+		return withHint(e, "git has no credentials that its server takes; `git ls-remote` must work without a question, by a credential helper or a key of ssh")
+	case says("not found"):
+		return withHint(e, "check its address; what is private needs credentials in git's own configuration")
 	}
 	return withHint(e, "run it again where the source can be reached; credentials are those of git, or of `docker login`")
 }

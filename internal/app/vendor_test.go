@@ -78,3 +78,22 @@ func TestAddIsTold(t *testing.T) {
 		}
 	}
 }
+
+// What looks like an address to a person and is none, isn't asked for.
+func TestAddressesOfSources(t *testing.T) {
+	for from, want := range map[string]string{
+		"git.example.org/acme/sast": "git+https://git.example.org/acme/sast", "127.0.0.1:8443/acme/sast@^1": "git+https://127.0.0.1:8443/acme/sast", "https://git/acme/sast": "git+https://git/acme/sast",
+		"ssh://git@git.example.org/acme/sast": "git+ssh://git@git.example.org/acme/sast", "oci://registry.example.org/acme/sast@v1": "oci://registry.example.org/acme/sast", "git+https://git.example.org/a//b": "git+https://git.example.org/a//b",
+		"./sast": "!a directory of this machine", "../sast": "!a directory of this machine", "/srv/sast": "!a directory of this machine", "~/sast": "!a directory of this machine",
+		"acme/sast": "!as in github.com/acme/sast", "git@git.example.org:acme/sast.git": "!`workshop add ssh://git@git.example.org/acme/sast.git`",
+	} {
+		line, err := sourceLine(AddOptions{Source: from, As: "sast"})
+		if why, refused := strings.CutPrefix(want, "!"); refused {
+			if err == nil || !strings.Contains(err.Error()+strings.Join(Hints(err), "\n"), why) {
+				t.Errorf("%s: %v, want %q", from, err, why)
+			}
+		} else if err != nil || line.From != want {
+			t.Errorf("%s: %s, %v", from, line.From, err)
+		}
+	}
+}

@@ -32,6 +32,9 @@ type Fetched struct {
 	Files map[string][]byte
 }
 
+// ErrNoDirectory means that a commit lacks the directory that is wanted of it.
+var ErrNoDirectory = errors.New("has no directory")
+
 // Fetch fetches one commit: that of a branch or tag by its full name (refs/tags/v1.4.2), or
 // one by its whole name, and returns the files of a directory in it, "" for all. Nothing is
 // kept on the disk, and nothing is checked out: no filter, attribute, link or submodule has
@@ -74,7 +77,7 @@ func (r Remote) Fetch(ctx context.Context, want, dir string) (*Fetched, error) {
 	}
 	list, err := output(ctx, repo, "ls-tree", "-r", "-z", "-l", "--full-tree", out.Commit+":"+dir)
 	if said, ok := errors.AsType[*Error](err); ok && strings.Contains(said.Said, "Not a valid object name") {
-		return nil, fmt.Errorf("%s has no directory %s at %s", r, dir, want)
+		return nil, fmt.Errorf("%s %w %s at %s", r, ErrNoDirectory, dir, want)
 	}
 	if err != nil {
 		return nil, err

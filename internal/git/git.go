@@ -32,7 +32,7 @@ var ErrNoGit = errors.New("there is no git program in PATH")
 // Error is what the program said when it failed.
 type Error struct{ Said string }
 
-// Error is its last line.
+// Error is the line of it that says why.
 func (e *Error) Error() string { return "git: " + e.Said }
 
 // fences are settings that win over every configuration. Nothing is fetched, also not
@@ -98,15 +98,27 @@ func finish(ctx context.Context, cancel func(), cmd *exec.Cmd, verb string) ([]b
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, &Error{lastLine(said.Bytes(), err)}
+		return nil, &Error{whyLine(said.Bytes(), err)}
 	}
 	return out.Bytes(), nil
 }
 
-// lastLine is the last that git said, without its prefix.
-func lastLine(said []byte, err error) string {
+// whyLine is the line of what git said that says why, without its prefix: the last that
+// git calls fatal, or what ssh said before git knows no more than that it failed; else the
+// last one.
+func whyLine(said []byte, err error) string {
 	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
-	text := strings.TrimPrefix(strings.TrimPrefix(lines[len(lines)-1], "fatal: "), "error: ")
+	text := lines[len(lines)-1]
+	for i := range lines {
+		if strings.HasPrefix(lines[i], "fatal: Could not read from remote repository") && i > 0 {
+			text = lines[i-1]
+			break
+		}
+		if strings.HasPrefix(lines[i], "fatal: ") {
+			text = lines[i]
+		}
+	}
+	text = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(text, "fatal: "), "error: "))
 	if text == "" {
 		text = err.Error()
 	}
