@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -43,6 +44,8 @@ type LockResult struct {
 	Differences []lock.Difference
 	// Newer are releases that the versions of the files don't allow.
 	Newer []NewerRelease
+	// Refused says why releases weren't taken; of a dry run alone, else it is the error.
+	Refused error
 }
 
 // NewerRelease is a release of a source that wasn't taken.
@@ -78,6 +81,28 @@ func (env *Env) loadForLock(ctx context.Context) (*Source, error) {
 	return s, env.loaded(s)
 }
 
+// loadNewest is loadForLock where sources are looked up. refused says of newer releases why
+// they aren't taken.
+func (env *Env) loadNewest(ctx context.Context) (s *Source, refused, err error) {
+	file, err := env.FindFile()
+	if err != nil {
+		return nil, nil, err
+	}
+	if s, err = env.readResolved(ctx, file, reading{symbols: true}); err != nil {
+		return nil, nil, err
+	}
+	if s.Workshop == nil {
+		good, all, err := env.withoutRefused(ctx, file, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(all) > 0 {
+			s, refused = good, refusedReleases(all)
+		}
+	}
+	return s, refused, env.loaded(s)
+}
+
 // readResolved reads a file as often as the choice of its sources wants it.
 func (env *Env) readResolved(ctx context.Context, file string, how reading) (*Source, error) {
 	s, err := env.read(ctx, file, how)
@@ -94,11 +119,11 @@ func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
 	env.RepairLock, env.Offline = true, o.Offline
 	env.fetches, env.resolver = true, newResolver(func(id string) bool { return o.Upgrade || o.AllSources || slices.Contains(o.Sources, id) }, o.Yes)
 	defer func() { env.fetches, env.resolver = false, nil }()
-	s, err := env.loadForLock(ctx)
-	if err != nil {
-		return LockResult{}, err
+	s, refused, err := env.loadNewest(ctx)
+	if err != nil || refused != nil && !o.DryRun {
+		return LockResult{}, cmp.Or(err, refused)
 	}
-	r := LockResult{File: env.Shown(s.lockFile())}
+	r := LockResult{File: env.Shown(s.lockFile()), Refused: refused}
 	name, err := env.projectName(s.Workshop.Name.V, s.Root())
 	if err != nil {
 		return r, err

@@ -26,8 +26,10 @@ type resolver struct {
 	// asked, by IDs.
 	chosen    map[string]*openedSource
 	contacted map[string]bool
-	again     bool
-	rounds    int
+	// held stay as they are locked where that fits: the newest release was refused.
+	held   map[string]bool
+	again  bool
+	rounds int
 }
 
 // maxRounds bounds how often everything is read again: what hostile releases want of each
@@ -47,7 +49,7 @@ func (w want) fits(l source.Locked) bool {
 }
 
 func newResolver(upgrade func(id string) bool, yes bool) *resolver {
-	return &resolver{upgrade: upgrade, yes: yes, wanted: map[string][]want{}, chosen: map[string]*openedSource{}, contacted: map[string]bool{}}
+	return &resolver{upgrade: upgrade, yes: yes, wanted: map[string][]want{}, chosen: map[string]*openedSource{}, contacted: map[string]bool{}, held: map[string]bool{}}
 }
 
 // resolved is what the lock has of a source where that fits, else what a version means now.
@@ -72,7 +74,7 @@ func (s *sources) resolved(ctx context.Context, id source.ID, v source.Version, 
 	}
 	before, known := s.entry(id)
 	misfit := func(o want) bool { return !o.fits(before) }
-	if known && !r.upgrade(name) && !misfit(wants) && !slices.ContainsFunc(r.wanted[name], misfit) {
+	if known && (!r.upgrade(name) || r.held[name]) && !misfit(wants) && !slices.ContainsFunc(r.wanted[name], misfit) {
 		return s.locked(ctx, id, v, ref)
 	}
 	chosen, err := s.latest(ctx, id, v, ref, before)

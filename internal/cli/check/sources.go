@@ -76,8 +76,9 @@ and writes them into workshop.lock: all, or those that are named as the lock nam
 What changes is shown, with every grant that is new (+) or gone (-), and releases that
 the versions don't allow. Images stay.
 
-A source that needs more than the file grants is an error with the lines to write, and
-one with another signer than the lock has is refused.`,
+A release that needs more than the file grants, or that the file doesn't fit, is an error
+with the lines to write, and one with another signer than the lock has is refused. Then
+nothing is written; --dry-run shows the releases of the other sources.`,
 		Example: `  workshop update --dry-run
   workshop update git.example.org/acme/sast`,
 		Args: command.Args(0, -1),
@@ -92,6 +93,8 @@ one with another signer than the lock has is refused.`,
 				a.Say("%s has the release %s, which the version %s doesn't allow: write another version to take it", app.Printable(n.ID), app.Printable(n.Tag), app.Printable(n.Allowed))
 			}
 			switch {
+			case r.Refused != nil:
+				return r.Refused
 			case !r.Changed:
 				a.Say("%s has the newest releases that the workshop allows", r.File)
 			case !o.DryRun:
