@@ -23,7 +23,7 @@ func TestReleaseRefused(t *testing.T) {
 	s := newShared(t)
 	from, repo := s.second("lib")
 	base, baseRepo := s.second("base")
-	if err := os.WriteFile(filepath.Join(baseRepo, "workshop.yaml"), []byte("workshop:\n  name: base\n  container: {image: 'x.example/x@sha256:" + strings.Repeat("a", 64) + "'}\n  workers: [{name: b, tools: [], instructions: x}]\n  open: {workers: true}\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(baseRepo, "workshop.yaml"), []byte("workshop:\n  name: base\n  container: {image: 'x.example/x@sha256:"+strings.Repeat("a", 64)+"'}\n  workers: [{name: b, tools: [], instructions: x}]\n  open: {workers: true}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	testutil.Git(t, baseRepo, "commit", "-qam", "base")
@@ -67,7 +67,7 @@ func TestReleaseRefused(t *testing.T) {
 	// A base that closes what it had open.
 	s.write("workshop.yaml", "workshop:\n  name: app\n  extends: {from: '"+base+"', version: ^1}\n  workers: [{name: own, tools: [], instructions: x}]\n")
 	s.lock(LockOptions{})
-	if err := os.WriteFile(filepath.Join(baseRepo, "workshop.yaml"), []byte("workshop:\n  name: base\n  container: {image: 'x.example/x@sha256:" + strings.Repeat("a", 64) + "'}\n  workers: [{name: b, tools: [], instructions: x}]\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(baseRepo, "workshop.yaml"), []byte("workshop:\n  name: base\n  container: {image: 'x.example/x@sha256:"+strings.Repeat("a", 64)+"'}\n  workers: [{name: b, tools: [], instructions: x}]\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	testutil.Git(t, baseRepo, "commit", "-qam", "closed")

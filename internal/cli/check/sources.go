@@ -76,9 +76,9 @@ and writes them into workshop.lock: all, or those that are named as the lock nam
 What changes is shown, with every grant that is new (+) or gone (-), and releases that
 the versions don't allow. Images stay.
 
-A release that needs more than the file grants, or that the file doesn't fit, is an error
-with the lines to write, and one with another signer than the lock has is refused. Then
-nothing is written; --dry-run shows the releases of the other sources.`,
+A release that needs more than the file grants, or that the file doesn't fit, is an
+error with the lines to write, and one with another signer than the lock has is refused.
+Then nothing is written; --dry-run shows the releases of the other sources.`,
 		Example: `  workshop update --dry-run
   workshop update git.example.org/acme/sast`,
 		Args: command.Args(0, -1),
