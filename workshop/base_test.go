@@ -66,12 +66,25 @@ func TestBaseKeeps(t *testing.T) {
 		images = "  container: {image: x}\n  open: {images: [node, 'acme/*', '*']}\n  workers: [w]\n"
 	)
 	imports := "  imports: [{as: sast, from: \"" + sastFrom + "\"}]\n"
+	const far = "git+https://git.example.org/far"
+	chain := func(near string) library {
+		l := baseOf("  extends: {from: \""+far+"\"}\n"+near, "")
+		l[far] = fstest.MapFS{"workshop.yaml": fileOf("workshop:\n  name: far\n  container: {image: x, network: {mode: restricted, allow: [a.example]}}\n  workers: [w]\n"), "workers/w.md": workerFile("w", "")}
+		return l
+	}
 	for _, c := range []sharedAttack{
 		{"image of a worker", baseOf(open, ""), extending("  workers: [{name: other, tools: [], container: {image: evil}}]\n"), "base-closed", "image is closed"},
 		{"build of a worker", baseOf(open, ""), extending("  workers: [{name: other, tools: [], container: {build: ./d}}]\n"), "base-closed", "build is closed"},
 		{"ports of a worker", baseOf(open, ""), extending("  workers: [{name: other, tools: [], container: {ports: ['8080:8080']}}]\n"), "base-closed", "ports is closed"},
 		{"image of a grant", baseOf(open, "  workers: [w]\n"), extending(imports + "  grant: {sast: {image: evil}}\n"), "base-closed", "image is closed"},
 		{"imports are workers", baseOf(closed, "  workers: [w]\n"), extending(imports), "base-closed", "imports is closed"},
+		{"a host that the nearer of two bases opens", chain("  open: {network: {allow: [evil.example]}}\n"), extending("  container: {network: {allow: [a.example, evil.example]}}\n"), "base-widening", "evil.example"},
+		{"a key that the nearer of two bases opens", chain("  open: {ports: true}\n"), extending("  container: {ports: ['8080:8080']}\n"), "base-closed", "ports is closed by the base git.example.org/far"},
+		{"resolvers", baseOf("  container: {image: x, network: {mode: restricted, allow: [a.example], dns: [198.51.100.1]}}\n  workers: [w]\n", ""), extending("  container: {network: {dns: [198.51.100.2]}}\n"), "base-closed", "network.dns is set by the base"},
+		{"a proxy", baseOf("  container: {image: x, network: {mode: restricted, allow: [a.example], proxy: 'http://one.example:3128'}}\n  workers: [w]\n", ""), extending("  container: {network: {proxy: 'http://two.example:3128'}}\n"), "base-closed", "network.proxy is set by the base"},
+		{"a runtime", baseOf("  container: {image: x, runtime: runsc}\n  workers: [w]\n", ""), extending("  container: {runtime: runc}\n"), "base-closed", "runtime is set by the base"},
+		{"an isolation", baseOf("  isolation: namespace\n"+closed, ""), extending("  isolation: docker\n"), "base-closed", "isolation is set by the base"},
+		{"an MCP server of the base's name", baseOf("  container: {image: x}\n  open: {mcp: true}\n  mcp: {hub: {command: hub}}\n  workers: [w]\n", ""), extending("  mcp: {hub: {command: evil}}\n"), "base-closed", "MCP server hub"},
 		{"room", baseOf("  container: {image: x, network: {mode: restricted, allow: [a.example], room: own}}\n  workers: [w]\n", ""), extending("  container: {network: {room: shared}}\n"), "base-widening", "room of its own"},
 		{"a base that hides something", baseOf("  container: {image: x, mounts: ['./src:/src:rw', './none:/src/key']}\n  workers: [w]\n", ""), extending("  container: {mounts: ['./src:/src']}\n"), "base-widening", "src/key is covered"},
 		{"an owner of Docker Hub", baseOf(images, ""), extending("  container: {image: node/evil}\n"), "base-closed", "image"},
@@ -143,6 +156,13 @@ func TestBaseGives(t *testing.T) {
 	t.Run("a worker of the base has what the base hides from others", func(t *testing.T) {
 		l := baseOf("  container: {image: x, mounts: ['./src:/src:rw', './none:/src/key']}\n  workers: [{name: w, container: {mounts: ['./src:/src']}}]\n", "")
 		mustLoad(t, l, extending(""))
+	})
+	t.Run("rules of approvals before the project's", func(t *testing.T) {
+		l := baseOf("  container: {image: x}\n  open: {approvals: true}\n  approvals: {default: ask, rules: [{tool: shell, approval: deny}]}\n  workers: [w]\n", "")
+		w := mustLoad(t, l, extending("  approvals: {rules: [{tool: shell, approval: auto}]}\n"))
+		if r := w.Approvals.Rules; len(r) != 2 || !strings.HasPrefix(r[0].At.Range.Filename, baseFrom+"/") {
+			t.Errorf("%+v", r)
+		}
 	})
 	for image, open := range map[string]string{"node:22": "node", "acme/x@sha256:" + strings.Repeat("0", 64): "acme/*", "docker.io/library/node": "node", "localhost:5000/x:1": "localhost:5000/x", "ghcr.io/a/b": "ghcr.io/*", "host": "host"} {
 		t.Run(image, func(t *testing.T) {

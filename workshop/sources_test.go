@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -305,6 +306,8 @@ func TestSourcesRefused(t *testing.T) {
 	for i := range 40 {
 		long[fmt.Sprintf("git+https://git.example.org/%d", i)] = fstest.MapFS{"workshop.yaml": fileOf(fmt.Sprintf(deep, i+1))}
 	}
+	five := maps.Clone(long)
+	five["git+https://git.example.org/4"] = fstest.MapFS{"workshop.yaml": fileOf("workshop:\n  name: x\n  workers: [{name: w, tools: []}]\n")}
 	wide := library{}
 	list := ""
 	for i := range 33 {
@@ -380,6 +383,7 @@ func TestSourcesRefused(t *testing.T) {
 		{"delegates out of the import", library{sastFrom: {"workshop.yaml": fileOf("workshop:\n  name: x\n  workers: [{name: a, tools: [], delegates-to: [own]}]\n")}}, imports, "delegate-unknown", "sast--own"},
 		{"a cycle", library{sastFrom: sastRepo(sastFile + "  imports: [{as: again, from: \"" + sastFrom + "\"}]\n")}, imports, "source-chain", "cycle"},
 		{"a chain", long, fmt.Sprintf(deep, 0) + "  container: {image: x}\n", "source-chain", "more than 4"},
+		{"a chain of 5", five, fmt.Sprintf(deep, 0) + "  container: {image: x}\n", "source-chain", "more than 4"},
 		{"33 sources", wide, "workshop:\n  name: x\n  container: {image: x}\n  imports:\n" + list, "too-large", "more than 32"},
 		{"two commits", library{sastFrom: sastRepo(sastFile)}, project("  grant:", "    - {as: other, from: \""+sastFrom+"\", version: v9}\n  grant:"), "source-twice", "v9"},
 		{"twice one name", both(), project("  grant:", "    - {as: sast, from: \""+sastFrom+"\"}\n  grant:"), "duplicate-import", ""},

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/firewall"
 )
 
 // B47: nothing runs that is granted more than the machine's boundary, or the user's, with
@@ -120,6 +122,43 @@ func TestBoundaryOfRun(t *testing.T) {
 		}
 		if err := env.MayRun(t.Context(), p.Source); (CodeOf(err) == CodeRefused) != refused {
 			t.Errorf("network %q: %v", network, err)
+		}
+	}
+}
+
+// What is opened in a running guard is held to the boundaries, and nothing learns where
+// there is one.
+func TestBoundaryOfRules(t *testing.T) {
+	dir := t.TempDir()
+	env := &Env{MachineSettings: filepath.Join(dir, "machine.yaml"), Dir: dir, Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}
+	workers := "workers: [{name: w, tools: [], instructions: x}]}\n"
+	for name, text := range map[string]string{
+		"boundary.yaml": "workshop: {name: b, container: {image: host, network: {mode: restricted, allow: [api.example.org]}}, " + workers,
+		"workshop.yaml": "workshop: {name: p, container: {image: host, network: {mode: restricted}}, " + workers,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := env.Compile(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, machine := range []string{"", "boundary: boundary.yaml\n"} {
+		if err := os.WriteFile(env.MachineSettings, []byte(machine), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := env.RefuseLearning(c, nil, false); (CodeOf(err) == CodeRefused) != (machine != "") {
+			t.Errorf("%q: learning: %v", machine, err)
+		}
+		for host, beyond := range map[string]bool{"api.example.org": false, "other.example.org": true} {
+			pattern, err := firewall.ParseHostPattern(host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := env.rulesWithinBoundaries(t.Context(), []firewall.Rule{{Host: pattern, Ports: []firewall.PortRange{{First: 443, Last: 443}}}}); (CodeOf(err) == CodeRefused) != (beyond && machine != "") {
+				t.Errorf("%q: %s: %v", machine, host, err)
+			}
 		}
 	}
 }

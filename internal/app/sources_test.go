@@ -194,6 +194,10 @@ func TestSourceLocked(t *testing.T) {
 	if now := s.locked(); now.Ref != "refs/tags/v1.2.0" {
 		t.Errorf("%+v", now)
 	}
+	// --yes agrees to what the settings allow alone, also where another release was accepted.
+	s.release("v1.3.0", "")
+	_, err := s.env.Lock(t.Context(), LockOptions{Upgrade: true, Yes: true})
+	s.fails("--yes beyond the settings", err, CodeRefused, "nobody agreed to")
 }
 
 // B46: what isn't as it was locked is refused: in the cache, in the vendor directory, at
@@ -354,6 +358,7 @@ func TestSourceIsReadOnce(t *testing.T) {
 			s.t = t
 			s.write("workshop.lock", before)
 			s.imports("{as: sast, from: '" + s.from + "', version: ^1}")
+			s.write("workshop.yaml", s.read("workshop.yaml")+"  description: '${D:-x}'\n") // it is compiled without values for the lock, too
 			_ = os.RemoveAll(filepath.Join(s.env.Dir, ".workshop"))
 			s.cold()
 			s.forget()

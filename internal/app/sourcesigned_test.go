@@ -109,13 +109,15 @@ func TestSourceSigners(t *testing.T) {
 	signers("acme-release " + acmeLine)
 
 	// A lock that lies: another signer; a tag that moved.
+	text, unsigned := s.read("workshop.lock"), testutil.Git(t, s.repo, "rev-parse", "v1.0.0")
+	s.write("workshop.lock", strings.Replace(text, l.Commit, unsigned, 1))
+	s.answer(true)
+	s.fails("another commit is known as signed", s.run(), CodeRefused, "nobody can say who signed that")
 	s.forget()
-	text := s.read("workshop.lock")
 	s.write("workshop.lock", strings.Replace(text, acmeKey, "SHA256:"+strings.Repeat("a", 43), 1))
 	s.answer(true)
 	s.fails("another signer by the lock", s.run(), CodeRefused, "and it is by acme-release")
 	s.forget()
-	unsigned := testutil.Git(t, s.repo, "rev-parse", "v1.0.0")
 	s.write("workshop.lock", strings.Replace(text, l.Commit, unsigned, 1))
 	s.answer(true)
 	s.fails("signed by the lock alone", s.run(), CodeRefused, "nobody can say who signed that")

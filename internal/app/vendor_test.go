@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,9 +51,8 @@ func TestDiffVendoredSince(t *testing.T) {
 	testutil.Git(t, s.env.Dir, "init", "-q")
 	testutil.Git(t, s.env.Dir, "add", ".")
 	testutil.Git(t, s.env.Dir, "commit", "-qm", "one")
-	if _, err := s.env.Vendor(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
+	vendored := func() error { _, err := s.env.Vendor(t.Context(), false); return err }
+	s.fails("vendor", vendored(), 0, "")
 	s.cold()
 	if r, err := s.env.Diff(t.Context(), DiffOptions{Base: "HEAD"}); err != nil || len(r.Rows) > 0 {
 		t.Errorf("%v, %v\n%s", r.Rows, err, s.said.String())
@@ -62,6 +63,17 @@ func TestDiffVendoredSince(t *testing.T) {
 	}
 	if _, err := s.env.Diff(t.Context(), DiffOptions{Base: "HEAD"}); err == nil {
 		t.Error("another tree is compared")
+	}
+	// What is vendored of another release isn't taken for the one that the base locks.
+	s.fails("vendor", errors.Join(os.RemoveAll(filepath.Dir(file)), vendored()), 0, "")
+	s.release("v1.1.0", "  description: newer\n")
+	s.lock(LockOptions{AllSources: true})
+	s.fails("vendor the next", vendored(), 0, "")
+	s.cold()
+	r, err := s.env.Diff(t.Context(), DiffOptions{Base: "HEAD"})
+	s.fails("another release", err, CodeInvalid, "neither vendored nor in the cache")
+	if err == nil {
+		t.Error(r.Rows)
 	}
 }
 
@@ -95,5 +107,38 @@ func TestAddressesOfSources(t *testing.T) {
 		} else if err != nil || line.From != want {
 			t.Errorf("%s: %s, %v", from, line.From, err)
 		}
+	}
+}
+
+// B8, B46: a source isn't added to what a worker may have written, and not to what somebody
+// wrote while a person was asked.
+func TestAddToChanged(t *testing.T) {
+	s := newShared(t)
+	const mine = "workshop: {name: web, container: {image: host}, workers: [{name: one, tools: [], instructions: x}]}\n"
+	o := AddOptions{Source: s.from, As: "sast"}
+	s.write("workshop.yaml", mine)
+	s.env.AgreeSources = func(context.Context, []SourceRequest) (bool, error) {
+		s.write("workshop.yaml", mine+"# another program's\n")
+		return true, nil
+	}
+	_, err := s.env.AddSource(t.Context(), o)
+	s.fails("meanwhile", err, CodeFailed, "was changed by another program; nothing was written")
+	if s.read("workshop.yaml") != mine+"# another program's\n" {
+		t.Error(s.read("workshop.yaml"))
+	}
+
+	b := newBaseline(t, "")
+	b.write("workshop.yaml", mine)
+	if b.ready.Source, err = b.a.Read(t.Context(), filepath.Join(b.dir, "workshop.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.a.Watch(t.Context(), b.ready, true, UpOptions{AcceptWatched: AcceptAll}); err != nil {
+		t.Fatal(err)
+	}
+	b.write("workshop.yaml", mine+"# a worker's\n")
+	b.a.AgreeSources = func(context.Context, []SourceRequest) (bool, error) { return true, nil }
+	added, err := b.a.AddSource(t.Context(), o)
+	if CodeOf(err) != CodeRefused || !strings.Contains(err.Error(), "(B8)") || added.Written {
+		t.Errorf("%+v, %v", added, err)
 	}
 }

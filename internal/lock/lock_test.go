@@ -1,9 +1,11 @@
 package lock
 
 import (
+	"errors"
 	"flag"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -140,6 +142,20 @@ func TestBad(t *testing.T) {
 				t.Errorf("got %s, want %s", text, c.want)
 			}
 		})
+	}
+}
+
+// B46: a lock that is a symbolic link is not read: what it leads to is reviewed as no lock.
+func TestLink(t *testing.T) {
+	dir := t.TempDir()
+	at := filepath.Join(dir, "elsewhere")
+	if err := errors.Join(os.WriteFile(at, Empty().Render(), 0o600), os.Symlink(at, filepath.Join(dir, "workshop.lock"))); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]error{"elsewhere": nil, "workshop.lock": ErrLink} {
+		if _, err := Read(os.DirFS(dir), name); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -265,6 +266,29 @@ func TestVerify(t *testing.T) {
 	sign("v2.0.0") // it moved, and is signed
 	if _, _, err := Verify(t.Context(), id, l, []Signers{acme}); err == nil || !strings.Contains(err.Error(), "is the commit") {
 		t.Error(err)
+	}
+}
+
+// B46: a tag that moves after it was chosen isn't what was chosen.
+func TestTagMovesMeanwhile(t *testing.T) {
+	repo, id := published(t)
+	release(t, repo, "later", "two\n")
+	program, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	script := "#!/bin/sh\ncase \"$*\" in *ls-remote*) " + program + " \"$@\" && exec " + program + " -C " + repo + " tag -f v1.4.0 later >/dev/null ;; esac\nexec " + program + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	v, err := ParseVersion("^1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Latest(t.Context(), id, v, nil, nil); err == nil || !strings.Contains(err.Error(), "moved from") {
+		t.Errorf("%+v, %v", r.Locked, err)
 	}
 }
 

@@ -2,13 +2,22 @@ package source
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/llmdo/workshop/internal/dev/testutil"
 )
@@ -200,4 +209,53 @@ func FuzzVerify(f *testing.F) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
+}
+
+// B46: what anybody could have made, or a program without its owner, is no signature.
+func TestWeakSignatures(t *testing.T) {
+	const namespace = "git"
+	message := []byte("release")
+	sum := sha512.Sum512(message)
+	signed := append([]byte(magic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Sum string }{namespace, "", "sha512", string(sum[:])})...)
+	armor := func(key ssh.PublicKey, signature *ssh.Signature) []byte {
+		blob := ssh.Marshal(struct {
+			Version                                   uint32
+			Key, Namespace, Reserved, Hash, Signature string
+		}{1, string(key.Marshal()), namespace, "", "sha512", string(ssh.Marshal(signature))})
+		return []byte(armorBegin + "\n" + base64.StdEncoding.EncodeToString(append([]byte(magic), blob...)) + "\n" + armorEnd)
+	}
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byRSA, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for algorithm, want := range map[string]string{ssh.KeyAlgoRSASHA512: "", ssh.KeyAlgoRSA: "RSA with SHA-1"} {
+		signature, err := byRSA.(ssh.AlgorithmSigner).SignWithAlgorithm(rand.Reader, signed, algorithm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key, err := signedBy(message, armor(byRSA.PublicKey(), signature), namespace); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v", algorithm, key, err)
+		}
+	}
+	// A key of a device (OpenSSH, PROTOCOL.u2f), which says by a flag whether somebody
+	// touched it.
+	public, device, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ssh.ParsePublicKey(ssh.Marshal(struct{ Type, Key, Application string }{ssh.KeyAlgoSKED25519, string(public), "ssh:"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for flags, want := range map[byte]string{1: "", 5: "", 0: "nobody touched", 4: "nobody touched"} {
+		application, text, rest := sha256.Sum256([]byte("ssh:")), sha256.Sum256(signed), []byte{flags, 0, 0, 0, 1}
+		signature := &ssh.Signature{Format: ssh.KeyAlgoSKED25519, Blob: ed25519.Sign(device, slices.Concat(application[:], rest, text[:])), Rest: rest}
+		if key, err := signedBy(message, armor(key, signature), namespace); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("flags %d: %v, %v", flags, key, err)
+		}
+	}
 }

@@ -196,11 +196,13 @@ func TestKept(t *testing.T) {
 	if got, err := Vendored(root.FS(), id); err != nil || got.Is(hash) == nil {
 		t.Errorf("a file more is not noticed: %v, %v", got, err)
 	}
-	if err := errors.Join(os.Remove(filepath.Join(at, "more")), os.Symlink("/etc/passwd", filepath.Join(at, "more"))); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := Vendored(root.FS(), id); err == nil {
-		t.Errorf("a symbolic link is read: %v", got)
+	for _, to := range []string{"/etc/passwd", "workshop.yaml"} {
+		if err := errors.Join(os.Remove(filepath.Join(at, "more")), os.Symlink(to, filepath.Join(at, "more"))); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Vendored(root.FS(), id); err == nil {
+			t.Errorf("a symbolic link to %s is read: %v", to, got)
+		}
 	}
 	if err := os.Remove(filepath.Join(at, "more")); err != nil {
 		t.Fatal(err)
