@@ -196,6 +196,27 @@ func TestFetchMadeByHand(t *testing.T) {
 	}
 }
 
+// A commit that git would not make is refused when it comes, before anything reads it.
+func TestFetchMalformed(t *testing.T) {
+	dir := repository(t, map[string]string{"a": "1"})
+	cmd := exec.Command("git", "-C", dir, "hash-object", "-t", "commit", "--literally", "-w", "--stdin")
+	cmd.Stdin = strings.NewReader("tree " + run(t, dir, "rev-parse", "HEAD^{tree}") + "\n\nby nobody\n")
+	made, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".git/refs/heads/made"), made, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := serve(t, dir, nil)
+	if f, err := r.Fetch(t.Context(), "refs/heads/main", ""); err != nil || len(f.Files) != 1 {
+		t.Errorf("%v, %v", f, err)
+	}
+	if f, err := r.Fetch(t.Context(), "refs/heads/made", ""); err == nil {
+		t.Errorf("%v", f)
+	}
+}
+
 // B46: a branch that is named like a commit isn't that commit, and a tag that moved is
 // another one.
 func TestNamedLikeACommit(t *testing.T) {
@@ -241,7 +262,14 @@ func TestRedirects(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Nobody is asked for a password.
+	// Nobody is asked for a password, also not in a window.
+	asked := filepath.Join(t.TempDir(), "asked")
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho x | tee "+asked+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSH_ASKPASS", program)
+	run(t, dir, "config", "--global", "core.askPass", program)
 	r := serve(t, dir, func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("WWW-Authenticate", "Basic")
 		w.WriteHeader(http.StatusUnauthorized)
@@ -249,6 +277,9 @@ func TestRedirects(t *testing.T) {
 	})
 	if _, err := r.Refs(t.Context()); err == nil || !strings.Contains(err.Error(), "terminal prompts disabled") {
 		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(asked); err == nil {
+		t.Error("a program asked")
 	}
 }
 

@@ -128,3 +128,25 @@ func TestSSHForwardsNothing(t *testing.T) {
 		}
 	}
 }
+
+// B43: a server sends what it has itself, also to a user who has configured that others may
+// (gitprotocol-v2(5), packfile-uris).
+func TestFetchFromNoOtherHost(t *testing.T) {
+	dir := repository(t, map[string]string{"a": "1"})
+	seen := make(chan string, 100)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.URL.Path }))
+	t.Cleanup(other.Close)
+	blob := run(t, dir, "rev-parse", "HEAD:a")
+	run(t, dir, "config", "uploadpack.allowSidebandAll", "true")
+	run(t, dir, "config", "uploadpack.blobPackfileUri", blob+" "+strings.Repeat("1", 40)+" "+other.URL+"/pack")
+	r := serve(t, dir, nil)
+	run(t, dir, "config", "--global", "fetch.uriProtocols", "http,https")
+	if f, err := r.Fetch(t.Context(), "refs/heads/main", ""); err != nil || string(f.Files["a"]) != "1" {
+		t.Errorf("%v, %v", f, err)
+	}
+	select {
+	case path := <-seen:
+		t.Errorf("the other host was asked for %s", path)
+	default:
+	}
+}
