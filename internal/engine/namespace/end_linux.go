@@ -70,20 +70,8 @@ func (e *Engine) removeOld() error {
 	list, err := os.ReadDir(e.opts.StateDir)
 	for _, d := range list {
 		if strings.HasPrefix(d.Name(), oldPrefix) {
-			err = errors.Join(err, removeBeside(filepath.Join(e.opts.StateDir, d.Name())))
+			err = errors.Join(err, rmtree.Remove(filepath.Join(e.opts.StateDir, d.Name())))
 		}
-	}
-	return err
-}
-
-// removeBeside removes a directory that another command may be removing, too: then files of
-// it come and go.
-func removeBeside(dir string) (err error) {
-	for range 10 {
-		if err = rmtree.Remove(dir); !errors.Is(err, unix.ENOTEMPTY) {
-			return err
-		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	return err
 }

@@ -64,6 +64,7 @@ type remover struct {
 	top     int // directory to which deep ones are moved; -1: none is open yet
 	moved   int
 	removed int
+	gone    int // entries of directories that aren't there any more, whoever removed them
 }
 
 // remove removes an entry of a directory.
@@ -143,10 +144,10 @@ func (r *remover) move(fd int, name string) error {
 const maxPasses = 100
 
 // clear removes what is in a directory: again where there is something new, such as
-// what was moved to it, as long as some is removed each time.
+// what was moved to it, as long as some is gone each time.
 func (r *remover) clear(fd, depth int) error {
 	for passes := 0; ; passes++ {
-		removed, moved := r.removed, r.moved
+		before, moved := r.gone, r.moved
 		found, err := r.pass(fd, depth)
 		switch {
 		case r.ctx.Err() != nil:
@@ -155,7 +156,7 @@ func (r *remover) clear(fd, depth int) error {
 			return err
 		case r.moved > moved:
 			passes = 0
-		case r.removed == removed || passes == maxPasses:
+		case r.gone == before || passes == maxPasses:
 			return cmp.Or(err, error(unix.ENOTEMPTY))
 		}
 	}
@@ -183,7 +184,11 @@ func (r *remover) pass(fd, depth int) (found bool, err error) {
 			if i%64 == 0 && r.ctx.Err() != nil {
 				return found, r.ctx.Err()
 			}
-			if err := r.remove(fd, name, depth); err != nil && first == nil {
+			err := r.remove(fd, name, depth)
+			switch {
+			case err == nil:
+				r.gone++
+			case first == nil:
 				first = fmt.Errorf("%.80q: %w", name, err)
 			}
 		}

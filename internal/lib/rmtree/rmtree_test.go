@@ -57,3 +57,30 @@ func TestRemove(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Commands that remove one directory at once all find it gone.
+func TestSeveralAtOnce(t *testing.T) {
+	for range 40 {
+		dir := filepath.Join(t.TempDir(), "tree")
+		for _, name := range []string{"a", "b/c", "b/d", "e/f/g"} {
+			if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range []string{"1", "2", "3", "4", "5", "6"} {
+				if err := os.WriteFile(filepath.Join(dir, name, file), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		const commands = 4
+		ended := make(chan error, commands)
+		for range commands {
+			go func() { ended <- Remove(dir) }()
+		}
+		for range commands {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
