@@ -74,7 +74,7 @@ func (env *Env) AddSource(ctx context.Context, o AddOptions) (Added, error) {
 		return Added{}, Fail(CodeRefused, "%s changed since `up`, and a worker may have written that (B8)", env.Shown(s.Path)).Hint("review it, and mend its errors first")
 	}
 	if s.Workshop != nil {
-		if err := env.reviewSource(ctx, s); err != nil {
+		if err := env.reviewSource(ctx, s, UpOptions{}); err != nil {
 			return Added{}, err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
@@ -22,7 +21,7 @@ func (env *Env) MayRun(ctx context.Context, s *Source) error {
 		if err != nil {
 			return err
 		}
-		for _, said := range boundariesOf(settings) {
+		for _, said := range settings.Boundaries() {
 			if err := env.withinBoundary(ctx, s, said); err != nil {
 				return err
 			}
@@ -33,10 +32,6 @@ func (env *Env) MayRun(ctx context.Context, s *Source) error {
 		s.allowed = true
 	}
 	return env.CheckLock(ctx, s)
-}
-
-func boundariesOf(s trust.Settings) []trust.Said {
-	return slices.DeleteFunc([]trust.Said{s.Machine, s.User}, func(said trust.Said) bool { return said.Boundary == "" })
 }
 
 // withinBoundary refuses a workshop, with the values of its variables, that grants more
@@ -80,7 +75,7 @@ func (env *Env) rulesWithinBoundaries(ctx context.Context, rules []firewall.Rule
 	if err != nil {
 		return err
 	}
-	for _, said := range boundariesOf(settings) {
+	for _, said := range settings.Boundaries() {
 		boundary, err := env.readBoundary(ctx, said)
 		if err != nil {
 			return err

@@ -122,7 +122,7 @@ func (c *ClientChange) read() ([]byte, error) {
 // WriteClient carries the change out. A file that a worker may have written is left
 // alone: a person has to look at it first (B8).
 func (env *Env) WriteClient(ctx context.Context, c *ClientChange) error {
-	if err := env.reviewSource(ctx, c.source); err != nil {
+	if err := env.reviewSource(ctx, c.source, UpOptions{}); err != nil {
 		return err
 	}
 	project, err := env.projectName(c.source.Workshop.Name.V, RealPath(c.source.Root()))

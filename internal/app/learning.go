@@ -62,7 +62,7 @@ func (env *Env) RefuseLearning(c *Project, names []string, withSecrets bool) err
 	if err != nil {
 		return err
 	}
-	for _, said := range boundariesOf(settings) {
+	for _, said := range settings.Boundaries() {
 		reasons = append(reasons, fmt.Sprintf("%s sets the boundary %s, which nothing would be held to that is let through", said.File, said.Boundary))
 	}
 	if len(reasons) == 0 {

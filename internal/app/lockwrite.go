@@ -70,29 +70,29 @@ func (env *Env) CheckedLock(ctx context.Context) (LockResult, error) {
 }
 
 func (env *Env) loadForLock(ctx context.Context) (*Source, error) {
-	file, err := env.FindFile()
-	if err != nil {
-		return nil, err
-	}
-	s, err := env.readResolved(ctx, file, reading{symbols: true})
+	s, err := env.readForLock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return s, env.loaded(s)
 }
 
+func (env *Env) readForLock(ctx context.Context) (*Source, error) {
+	file, err := env.FindFile()
+	if err != nil {
+		return nil, err
+	}
+	return env.readResolved(ctx, file, reading{symbols: true})
+}
+
 // loadNewest is loadForLock where sources are looked up. refused says of newer releases why
 // they aren't taken.
 func (env *Env) loadNewest(ctx context.Context) (s *Source, refused, err error) {
-	file, err := env.FindFile()
-	if err != nil {
-		return nil, nil, err
-	}
-	if s, err = env.readResolved(ctx, file, reading{symbols: true}); err != nil {
+	if s, err = env.readForLock(ctx); err != nil {
 		return nil, nil, err
 	}
 	if s.Workshop == nil {
-		good, all, err := env.withoutRefused(ctx, file, s)
+		good, all, err := env.withoutRefused(ctx, s)
 		if err != nil {
 			return nil, nil, err
 		}

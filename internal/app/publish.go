@@ -50,7 +50,7 @@ func (env *Env) Publish(ctx context.Context, o PublishOptions) (PublishResult, e
 	if err != nil {
 		return PublishResult{}, err
 	}
-	if err := env.reviewPublished(ctx, s, o); err != nil {
+	if err := env.reviewSource(ctx, s, UpOptions{DryRun: o.DryRun, Ask: o.Ask}); err != nil {
 		return PublishResult{}, err
 	}
 	r := PublishResult{File: env.Shown(s.Path), From: id.From(), Tag: tag, Base: !s.Workshop.Needs, Name: s.Workshop.Name.V}
@@ -90,17 +90,6 @@ func (env *Env) Publish(ctx context.Context, o PublishOptions) (PublishResult, e
 		return r, Fail(CodeFailed, "%w", err)
 	}
 	return r, nil
-}
-
-// reviewPublished shows what workers can have written, and commits may have it, too (B8):
-// others would take it for the publisher's.
-func (env *Env) reviewPublished(ctx context.Context, s *Source, o PublishOptions) error {
-	name, err := env.projectName(s.Workshop.Name.V, s.Root())
-	if err != nil {
-		return err
-	}
-	_, err = env.review(ctx, &Project{ProjectRef: ProjectRef{Name: name, Dir: s.Root(), File: s.Path}, Source: s}, UpOptions{DryRun: o.DryRun, Ask: o.Ask})
-	return err
 }
 
 // publishRef reads REGISTRY/REPOSITORY:TAG.

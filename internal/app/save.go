@@ -32,7 +32,7 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := env.reviewSource(ctx, s); err != nil {
+	if err := env.reviewSource(ctx, s, UpOptions{}); err != nil {
 		return nil, err
 	}
 	network := &s.Workshop.Container.Network
@@ -71,14 +71,15 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 	return done, err
 }
 
-// reviewSource is [Env.ReviewDefinition] of a file that is about to be edited: lines of a
-// worker would be taken for the person's.
-func (env *Env) reviewSource(ctx context.Context, s *Source) error {
+// reviewSource is [Env.ReviewDefinition] of a file that is about to be edited or published:
+// lines of a worker would be taken for the person's, also where they were committed.
+func (env *Env) reviewSource(ctx context.Context, s *Source, o UpOptions) error {
 	name, err := env.projectName(s.Workshop.Name.V, s.Root())
 	if err != nil {
 		return err
 	}
-	return env.ReviewDefinition(ctx, &Project{ProjectRef: ProjectRef{Name: name, Dir: s.Root(), File: s.Path}, Source: s}, nil)
+	_, err = env.review(ctx, &Project{ProjectRef: ProjectRef{Name: name, Dir: s.Root(), File: s.Path}, Source: s}, o)
+	return err
 }
 
 // ruleLine is one line of a list, with its rules.

@@ -20,8 +20,8 @@ type refusedRelease struct {
 // withoutRefused reads a file again that has errors with the newest releases: with those
 // that have none, and the locked ones of the other sources. Without an answer the errors
 // aren't those of newer releases.
-func (env *Env) withoutRefused(ctx context.Context, file string, failed *Source) (*Source, []refusedRelease, error) {
-	r, how := env.resolver, reading{symbols: true}
+func (env *Env) withoutRefused(ctx context.Context, failed *Source) (*Source, []refusedRelease, error) {
+	r := env.resolver
 	newest := maps.Clone(r.chosen)
 	var upgraded []string
 	for _, name := range slices.Sorted(maps.Keys(newest)) {
@@ -40,7 +40,7 @@ func (env *Env) withoutRefused(ctx context.Context, file string, failed *Source)
 				r.chosen[name] = c
 			}
 		}
-		return env.readResolved(ctx, file, how)
+		return env.readResolved(ctx, failed.Path, reading{symbols: true})
 	}
 	good, err := read("")
 	if err != nil || good.Workshop == nil {
@@ -66,9 +66,6 @@ func (env *Env) withoutRefused(ctx context.Context, file string, failed *Source)
 
 // refusedReleases says why releases aren't taken.
 func refusedReleases(all []refusedRelease) error {
-	if len(all) == 0 {
-		return nil
-	}
 	var lines, hints []string
 	for _, x := range all {
 		text, more := x.why()

@@ -31,7 +31,11 @@ func TestSourceSettings(t *testing.T) {
 	if err != nil || s.Permits("other.example/x") == nil || s.Agreed("other.example/x") || s.Agreed("git.example.org/b") || !s.Agreed("git.example.org/a/w//x") {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if got, want := strings.Join(append(s.SignerFiles(), s.Boundaries()...), " "), filepath.Join(dir, "signers")+" /my/signers "+filepath.Join(dir, "boundary.yaml"); got != want {
+	files := s.SignerFiles()
+	for _, said := range s.Boundaries() {
+		files = append(files, said.Boundary)
+	}
+	if got, want := strings.Join(files, " "), filepath.Join(dir, "signers")+" /my/signers "+filepath.Join(dir, "boundary.yaml"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if values, _, err := env.UserValues(); err != nil || values["engine"] != "docker" || values["sources"] != nil {

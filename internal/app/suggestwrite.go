@@ -16,7 +16,7 @@ func (env *Env) WriteSuggested(ctx context.Context, found *Suggestions) (*Rewrit
 		return nil, Fail(CodeRefused, "these are %d lines, more than the %d that are written at once; nothing was written", len(found.Allow), maxWritten).
 			Hint("paste those that you know, or see which worker asks for so many names: `workshop firewall log`")
 	}
-	if err := env.reviewSource(ctx, s); err != nil {
+	if err := env.reviewSource(ctx, s, UpOptions{}); err != nil {
 		return nil, err
 	}
 	var changes []RuleChange

@@ -90,25 +90,25 @@ const sshCommand = "ssh -o BatchMode=yes -o ForwardAgent=no -o ForwardX11=no -o 
 // server that leads elsewhere is asked again by the same address with .git: where others
 // serve both, that of GitLab leads from one to the other.
 func (r Remote) talk(ctx context.Context, dir string, command []string, refs ...string) ([]byte, error) {
-	out, err := r.talkOnce(ctx, dir, append(append(slices.Clone(command), "--end-of-options", r.url), refs...))
+	out, err := r.talkOnce(ctx, dir, command, refs)
 	said, ok := errors.AsType[*Error](err)
 	if ok && redirected().MatchString(said.Said) && !strings.HasSuffix(r.url, ".git") {
 		r.url += ".git"
-		return r.talkOnce(ctx, dir, append(append(slices.Clone(command), "--end-of-options", r.url), refs...))
+		return r.talkOnce(ctx, dir, command, refs)
 	}
 	return out, err
 }
 
 var redirected = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`returned error: 30[1-8]$`) })
 
-func (r Remote) talkOnce(ctx context.Context, dir string, args []string) ([]byte, error) {
+func (r Remote) talkOnce(ctx context.Context, dir string, command, refs []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Timeout, fmt.Errorf("%s took longer than %s", r, Timeout))
 	defer cancel()
 	program, err := exec.LookPath("git")
 	if err != nil {
 		return nil, ErrNoGit
 	}
-	line := append(append([]string{program, "--no-pager", "--git-dir=" + dir}, remoteFences...), args...)
+	line := slices.Concat([]string{program, "--no-pager", "--git-dir=" + dir}, remoteFences, command, []string{"--end-of-options", r.url}, refs)
 	if runtime.GOOS != "windows" { // each program that git starts has the limits, too
 		limits := fmt.Sprintf(`ulimit -f %d && { ulimit -v %d 2>/dev/null; exec "$@"; }`, maxPack/512, maxMemory/1024) // -v: not on every system
 		line = append([]string{"/bin/sh", "-c", limits, "git"}, line...)
@@ -117,7 +117,7 @@ func (r Remote) talkOnce(ctx context.Context, dir string, args []string) ([]byte
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
 	procgroup.Own(cmd)
 	cmd.Env = environ("GIT_ALLOW_PROTOCOL="+r.protocols, "GIT_SSH_COMMAND="+sshCommand, "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=20")
-	return finish(ctx, cancel, cmd, args[0])
+	return finish(ctx, cancel, cmd, command[0])
 }
 
 // Ref is a branch or tag of a remote repository.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"regexp"
 	"strings"
 	"sync"
@@ -118,17 +119,15 @@ func (v Version) Resolve(refs []git.Ref) (git.Ref, error) {
 func (v Version) newest(refs []git.Ref) (best git.Ref, err error) {
 	var top *semver.Version
 	twin := "" // another tag of that version
-	for _, r := range refs {
-		name, isTag := strings.CutPrefix(r.Name, "refs/tags/")
-		version, err := releaseOf(name)
-		if !isTag || err != nil || !v.within.Check(version) {
+	for r, version := range releases(refs) {
+		if !v.within.Check(version) {
 			continue
 		}
 		switch {
 		case top == nil || version.GreaterThan(top):
 			top, best, twin = version, r, ""
 		case version.Equal(top) && (r.Commit != best.Commit || r.Commit == ""):
-			twin = name
+			twin = strings.TrimPrefix(r.Name, "refs/tags/")
 		}
 	}
 	if twin != "" {
@@ -146,13 +145,24 @@ func newerThan(chosen string, refs []git.Ref) (tag string) {
 	if err != nil {
 		return ""
 	}
-	for _, r := range refs {
-		name, isTag := strings.CutPrefix(r.Name, "refs/tags/")
-		if version, err := releaseOf(name); isTag && err == nil && version.Prerelease() == "" && version.GreaterThan(top) {
-			top, tag = version, name
+	for r, version := range releases(refs) {
+		if version.Prerelease() == "" && version.GreaterThan(top) {
+			top, tag = version, strings.TrimPrefix(r.Name, "refs/tags/")
 		}
 	}
 	return tag
+}
+
+// releases are the tags that are versions.
+func releases(refs []git.Ref) iter.Seq2[git.Ref, *semver.Version] {
+	return func(yield func(git.Ref, *semver.Version) bool) {
+		for _, r := range refs {
+			name, isTag := strings.CutPrefix(r.Name, "refs/tags/")
+			if version, err := releaseOf(name); isTag && err == nil && !yield(r, version) {
+				return
+			}
+		}
+	}
 }
 
 // VersionError means that a source has no release of a version.

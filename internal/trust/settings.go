@@ -110,8 +110,10 @@ func (s Settings) Agreed(id string) bool {
 // signed by a key of each.
 func (s Settings) SignerFiles() []string { return given(s.Machine.Signers, s.User.Signers) }
 
-// Boundaries are the workshop files that no workshop grants more than, any of them.
-func (s Settings) Boundaries() []string { return given(s.Machine.Boundary, s.User.Boundary) }
+// Boundaries are the settings that name a workshop file which no workshop grants more than.
+func (s Settings) Boundaries() []Said {
+	return slices.DeleteFunc([]Said{s.Machine, s.User}, func(said Said) bool { return said.Boundary == "" })
+}
 
 func given(names ...string) []string {
 	return slices.Compact(slices.DeleteFunc(names, func(n string) bool { return n == "" }))

@@ -93,12 +93,10 @@ func (a *Program) showSource(r app.SourceRequest) {
 	if r.Files > 0 {
 		line("files", fmt.Sprint(r.Files))
 	}
-	if r.Needs != "" {
-		fmt.Fprintln(a.Err, "  needs    what the workers want to be granted:")
-	}
 	if r.Needs == "" {
 		return
 	}
+	fmt.Fprintln(a.Err, "  needs    what the workers want to be granted:")
 	needs := strings.Split(strings.TrimRight(r.Needs, "\n"), "\n")
 	for _, text := range needs[:min(len(needs), maxNeeds)] {
 		fmt.Fprintf(a.Err, "  | %s\n", app.Printable(clip.Bytes(text, maxNeedsLine)))
