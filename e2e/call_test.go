@@ -352,6 +352,7 @@ func TestToolsThatCantStart(t *testing.T) {
 // and by a call that starts the workshop; not with each command. That a worker has no
 // network is told where nobody wrote that.
 func TestWarningsAreSaidOnce(t *testing.T) {
+	scenario.NotRootless(t, "the command line says them, whoever runs it")
 	const warned = "the network is open"
 	text := "workshop:\n  name: warns\n  container:\n    image: host\n    network: open\n  workers: [one, {name: two, container: {network: none}}]\n"
 	worker := "---\ndescription: Reads\nallowed-tools: Read, LS\n---\nRead.\n"

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -122,13 +123,35 @@ func TestB04_NeverRoot(t *testing.T) {
 	}
 }
 
+// stormOfProcesses: at the limit of processes sessions don't start, and PID 1, which
+// is held to it as well, goes on: it has all the threads that it will ever need.
+func stormOfProcesses(t *testing.T, s *scenario.Scenario) {
+	t.Helper()
+	before, threads := s.Containers()["worker"].Started, s.ProcStatus("worker", "Threads")
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		s.Run("exec", "worker", "--", "sh", "-c", "for i in $(seq 60); do (sleep 0.$((i%9+1)) &); done; for i in $(seq 300); do (true &); (sleep 0.2 &); done")
+	})
+	for range 10 {
+		wg.Go(func() { s.Run("call", "--approve-all", "worker", "shell", "command=true") })
+	}
+	wg.Wait()
+	if is := s.Containers()["worker"]; is.State != "running" || is.Started != before {
+		t.Fatalf("after a storm of processes the worker is %s, of %v, not %v", is.State, is.Started, before)
+	}
+	if now := s.ProcStatus("worker", "Threads"); now != threads {
+		t.Errorf("PID 1 has %s threads, and had %s", now, threads)
+	}
+}
+
 func TestB05_Limits(t *testing.T) {
 	s := scenario.New(t, "limits", "memory, cpu and processes are limited, and there is no swap beyond memory")
 	s.Up()
 	s.Sees("worker", "memory 8M -> ok", "memory 256M -> killed", "processes 5 -> ok", "processes 200 -> EAGAIN")
-	if got, want := s.Limits("worker"), (scenario.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 40}); got != want {
+	if got, want := s.Limits("worker"), (scenario.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 48}); got != want {
 		t.Errorf("limits %+v, want %+v", got, want)
 	}
+	stormOfProcesses(t, s)
 	// What was killed is told of a command that succeeds as well, and of no later one.
 	d := s.Run("call", "--approve-all", "worker", "shell", "command=(head -c 100M /dev/zero | tail -c 90M > /dev/null); true")
 	if want := "a process was OOM-killed while the command ran: the worker's memory was used up"; d.Code != 0 || !strings.Contains(d.Out+d.Err, want) {
@@ -146,7 +169,7 @@ func TestB05_Limits(t *testing.T) {
 	if want := regexp.MustCompile("hint: 137 is SIGKILL: .* limit of 64M .*; of it, [3-6][0-9]M are files in /tmp: remove some, or all with `workshop (-.*)?restart worker`"); !want.MatchString(d.Err) {
 		t.Errorf("exec with a full /tmp: %s, want %s", d.Err, want)
 	}
-	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "resources: {memory: 64M, cpu: 0.5, pids: 40}", "network: restricted", 1))
+	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "resources: {memory: 64M, cpu: 0.5, pids: 48}", "network: restricted", 1))
 	s.Up()
 	for _, service := range []string{"worker", "room", "guard"} {
 		if l := s.Limits(service); l.Memory == 0 || l.Swap != 0 || l.CPUs == 0 || l.Pids == 0 {

@@ -155,7 +155,7 @@ func runPage(t *testing.T, name string, p page) {
 	}
 	scenario.Own(t, s.Dir)
 	out := s.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // Go compiles its library on one page
 	defer cancel()
 	cmd := s.Program(ctx, "/bin/bash", "-c", pageStart+p.script)
 	cmd.Env = append(cmd.Env, "PATH="+s.Bin+":"+os.Getenv("PATH"), "PAGE="+s.Dir, "OUT="+out, "WORKSHOP_PROJECT_NAME=", "GIT_CONFIG_GLOBAL="+filepath.Join(s.TempDir(), "gitconfig"),

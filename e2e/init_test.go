@@ -41,6 +41,9 @@ func TestInit(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := exec.LookPath(tt.program)
 			testutil.Require(t, err == nil, "no "+tt.program)
+			if tt.name == "go" { // compiles its library first; rootless, docs/recipes/go.md does
+				scenario.OnlyDocker(t, "it takes a minute, and the engine has no part in it")
+			}
 			s := scenario.At(t, "init, up, and the tests of a repository with "+tt.program+" pass inside", tt.files)
 			said := s.Expect(0, "init")
 			if want := "workshop exec dev -- " + strings.Join(tt.test, " "); !strings.Contains(said.Err, want+"`") {

@@ -72,6 +72,7 @@ while (<STDIN>) {
 }`
 
 func TestB41_OnlyWhatTheFileLists(t *testing.T) {
+	scenario.NotRootless(t, "the file is read by the command and by the toolbox alike")
 	s := quiet(scenario.At(t, "what a worker's file, or its item in workshop.yaml, doesn't list isn't listed, and is refused by the command line, over MCP, and by the toolbox itself; limits hold in both", map[string]string{
 		"workshop.yaml": `workshop:
   name: offered

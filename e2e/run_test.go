@@ -137,6 +137,7 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 func TestRunBesideUp(t *testing.T) {
+	scenario.NotRootless(t, "projects don't depend on who runs them; TestB20_Run and TestRunKilled are run")
 	s, left := runScenario(t, "runs are up beside the workshop and each other, and disturb nothing")
 	s.Up()
 	before := s.Containers()

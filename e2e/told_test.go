@@ -39,6 +39,7 @@ const (
 // kind of client; what it refused to others, or before, doesn't, and what it only
 // might have refused neither.
 func TestModelIsTold(t *testing.T) {
+	scenario.NotRootless(t, "what tells it doesn't depend on who runs it")
 	s := scenario.At(t, "a model is told during which call the guard refused what, and what is read-only", toldFiles())
 	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
 	s.Up()
@@ -148,6 +149,7 @@ func TestClientIsTold(t *testing.T) {
 // A person is told in one hint why an allowed host can't be reached, which lines give
 // git a name, what is full, and what is read-only where a program says something else.
 func TestFailuresAreExplained(t *testing.T) {
+	scenario.NotRootless(t, "what explains them doesn't depend on who runs it")
 	_, err := exec.LookPath("git")
 	testutil.Require(t, err == nil, "there is no git")
 	files := toldFiles()
@@ -248,6 +250,7 @@ func TestStaleRoom(t *testing.T) {
 // A call's note names all that was refused during it, however late the guard comes to
 // write it: three hosts in parallel and in sequence, look-ups and a port.
 func TestNoteIsComplete(t *testing.T) {
+	scenario.NotRootless(t, "the note is written by this machine's side")
 	s := scenario.At(t, "the note of a call names every host that was refused during it", toldFiles())
 	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
 	s.Up()

@@ -19,6 +19,7 @@ const (
 // While a worker can't be used its client stays connected: the model is told to tell the
 // person, who reads why once, and the calls after the repair work.
 func TestUnreachedIsTold(t *testing.T) {
+	scenario.NotRootless(t, "what tells it doesn't depend on who runs it")
 	s := callScenario(t, "a call of a worker that doesn't run tells the model nothing of this machine, and works again once the person has mended it")
 	s.Up("editor")
 	s.Write("out/.envrc", "true\n") // as a worker may
@@ -71,6 +72,7 @@ func TestUnreachedIsTold(t *testing.T) {
 
 // An `up` that recreates a worker during a call of its is no killed process.
 func TestRecreatedIsTold(t *testing.T) {
+	scenario.NotRootless(t, "what tells it doesn't depend on who runs it")
 	s := callScenario(t, "a call during which `up` recreates the worker is told that the worker was restarted")
 	s.Up("editor")
 	c := newRPC(t, s, "--approve-all", "editor")

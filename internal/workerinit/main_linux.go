@@ -42,8 +42,10 @@ type Options struct {
 }
 
 // spareThreads are threads started in advance: once the worker has reached its limit of
-// processes, PID 1 gets no new thread, and must not crash.
-const spareThreads = 4
+// processes, PID 1 gets no new thread, and must not crash. One for each goroutine that
+// may be in a system call at the same time: the main loop, the watch of the mounts, the
+// five of the door while a session starts, and one that collects garbage.
+const spareThreads = 8
 
 // wanted are the signals that PID 1 obeys.
 var wanted = []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGCHLD}
