@@ -21,7 +21,7 @@ import (
 // examples/agent. Its program compares each answer, and who was asked, with the
 // script; here is looked at what it leaves behind.
 func TestB42_AgentExample(t *testing.T) {
-	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	scenario.Once(t, "nothing of it depends on who runs it")
 	s := by(scenario.Example(t, "agent", "a review by an MCP client: it reads ro, writes rw, is refused a name, is approved or not, and delegates"))
 	home := s.TempDir()
 	program := filepath.Join(s.TempDir(), "agent")

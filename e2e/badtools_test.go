@@ -140,7 +140,7 @@ func frame(kind byte, body string) string {
 
 // A client of the wire that isn't well behaved, past all that the host bounds.
 func TestB60_WireClient(t *testing.T) {
-	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	scenario.Once(t, "nothing of it depends on who runs it")
 	s := quiet(scenario.At(t, "what is no frame, no message, no call; a flood; a client that doesn't read and one that vanishes: the session ends or answers, another one works meanwhile, nothing is left", smallFiles("160")))
 	s.Up()
 	before := s.Inspect("worker")

@@ -125,7 +125,7 @@ func TestCall(t *testing.T) {
 // What needs a yes is asked on the terminal, also where the input is a pipe, and
 // refused where there is none.
 func TestCallAsks(t *testing.T) {
-	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	scenario.Once(t, "nothing of it depends on who runs it")
 	s := callScenario(t, "a call that needs a yes is asked on the terminal; a no, an end and nobody there are refusals")
 	s.Up()
 	write := []string{"call", "editor", "write_file", "path=/workspace/out/x.txt", "content=written"}
@@ -352,7 +352,7 @@ func TestToolsThatCantStart(t *testing.T) {
 // and by a call that starts the workshop; not with each command. That a worker has no
 // network is told where nobody wrote that.
 func TestWarningsAreSaidOnce(t *testing.T) {
-	scenario.NotRootless(t, "the command line says them, whoever runs it")
+	scenario.Once(t, "the command line says them, whoever runs it")
 	const warned = "the network is open"
 	text := "workshop:\n  name: warns\n  container:\n    image: host\n    network: open\n  workers: [one, {name: two, container: {network: none}}]\n"
 	worker := "---\ndescription: Reads\nallowed-tools: Read, LS\n---\nRead.\n"
@@ -390,7 +390,7 @@ func TestWarningsAreSaidOnce(t *testing.T) {
 // What was changed since up is said, and what runs is what counts; a worker that
 // misses is started alone.
 func TestToolsAfterAChange(t *testing.T) {
-	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	scenario.Once(t, "nothing of it depends on who runs it")
 	s := callScenario(t, "what changed since up is said; of a workshop that is up in part, the workers that are needed are started")
 	s.Up("reader")
 	s.Expect(0, "call", "reader", "read_file", "path=/workspace/src/a.txt")
@@ -419,7 +419,7 @@ func TestToolsAfterAChange(t *testing.T) {
 
 // The program of docs/go.md does what the document says.
 func TestClientExample(t *testing.T) {
-	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	scenario.Once(t, "nothing of it depends on who runs it")
 	s := scenario.Example(t, "hello", "a Go program uses a workshop by package client")
 	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
 	program := filepath.Join(s.TempDir(), "client")

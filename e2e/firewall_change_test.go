@@ -255,7 +255,7 @@ func TestLearn(t *testing.T) {
 }
 
 func TestLearnWithSecrets(t *testing.T) {
-	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	scenario.Once(t, "nothing of it depends on who runs it")
 	s := by(scenario.New(t, "secrets", "a workshop whose learning workers have secrets learns only when that is said"))
 	s.Env = append(s.Env, "E2E_TOKEN=e2e-value")
 	says(s, s.Expect(4, "up", "--learn"), "--learn is refused", "holder (secrets token, key)", "--with-secrets")

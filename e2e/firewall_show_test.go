@@ -61,7 +61,7 @@ func probeIn(worker, probe string) []string {
 }
 
 func TestFirewallExplain(t *testing.T) {
-	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	scenario.Once(t, "nothing of it depends on who runs it")
 	s := shown(t, "explain names the line that decides, and what guard and worker see is what it says")
 	s.Up()
 	s.Internet.Answer("here.example.org", testnet.A(s.HostAddress()))
@@ -177,7 +177,7 @@ func words(text string) string { return strings.Join(strings.Fields(text), " ") 
 // A file that isn't valid keeps nobody from what runs: the hint has the commands that
 // need no file.
 func TestBrokenFile(t *testing.T) {
-	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	scenario.Once(t, "nothing of it depends on who runs it")
 	s := shown(t, "where the file isn't valid, each command that needs it says which do not")
 	s.Up()
 	s.Write("workshop.yaml", s.Read("workshop.yaml")+"  : bad\n")
@@ -195,7 +195,7 @@ func TestBrokenFile(t *testing.T) {
 
 // What the guard does and what the file says may differ: both commands say so.
 func TestFirewallShowsWhatDiffers(t *testing.T) {
-	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	scenario.Once(t, "nothing of it depends on who runs it")
 	s := shown(t, "a file that the guard doesn't have yet, live changes and who has them are shown")
 	s.Up()
 	d := s.Expect(0, "firewall", "show")
@@ -378,7 +378,7 @@ func onTerminal(t *testing.T, cmd *exec.Cmd) (written func() string, keys *os.Fi
 // Who hits a denial sees within a second what was denied, why, and the command
 // that allows it; also where the same was denied a moment ago.
 func TestB28_Hints(t *testing.T) {
-	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	scenario.Once(t, "nothing of it depends on who runs it")
 	s := shown(t, "after a command that failed, what was refused meanwhile and the command that allows it")
 	s.Up()
 	plain := s.Run(append([]string{"exec", "--quiet"}, probeIn("one", "lookup ssh.example.org -> 127.0.0.1")[1:]...)...).Counted
@@ -491,7 +491,7 @@ func onScreen(t *testing.T, s *scenario.Scenario) {
 // TestSuggestAfterLiveChanges: what was allowed and denied live before hides nothing of
 // what is learned; what explain tried at the time is named.
 func TestSuggestAfterLiveChanges(t *testing.T) {
-	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	scenario.Once(t, "nothing of it depends on who runs it")
 	s := by(scenario.New(t, "restricted", "a room that learns after live changes, refusals and a new container: all that was let through is suggested"))
 	s.Up()
 	const allowed = "http https://denied.example.org/ ca=/ca.pem -> 200"
@@ -519,6 +519,7 @@ func TestSuggestAfterLiveChanges(t *testing.T) {
 }
 
 func TestFirewallSuggest(t *testing.T) {
+	scenario.Once(t, "the command line does it, for any engine")
 	s := by(scenario.New(t, "restricted", "what workers reach while they learn becomes the smallest list, and with it they reach the same"))
 	s.Up("--learn", "--for", "10m")
 	s.Sees("worker", "http https://denied.example.org/ ca=/ca.pem -> 200", "http http://denied.example.org/ -> 200", "lookup db.example.org -> 198.51.100.32*",

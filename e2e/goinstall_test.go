@@ -26,8 +26,7 @@ const ourModule = "github.com/llmdo/workshop"
 // the first up it builds workshop-init, of that version, and keeps it. The module comes
 // from a proxy in a directory, which has this source.
 func TestGoInstall(t *testing.T) {
-	scenario.OnlyNamespace(t, "what is built is the same for every engine, and takes a minute")
-	scenario.NotRootless(t, "the toolchain and its caches are root's here")
+	scenario.Once(t, "what is built is the same for every engine, and takes a minute")
 	s := scenario.New(t, "none", "a program of go install builds what runs inside at the first up, once")
 	proxy, version := moduleProxy(t, s.Root)
 	env := []string{"GOPROXY=file://" + proxy + "," + goEnv(t, "GOPROXY"), "GOSUMDB=off", "GOWORK=off", "GOMODCACHE=" + goEnv(t, "GOMODCACHE"), "GOCACHE=" + goEnv(t, "GOCACHE")}

@@ -70,6 +70,7 @@ func TestInit(t *testing.T) {
 // A toolchain of the home directory is shown to a worker read-only, at its own path and
 // alone: what is beside it stays hidden (B7).
 func TestInitToolchain(t *testing.T) {
+	scenario.Once(t, "the command line does it, for any engine")
 	s := scenario.At(t, "init mounts the toolchain that the caller's shell finds, and nothing beside it", map[string]string{
 		"package.json": `{"name": "app", "scripts": {"test": "x"}}`,
 	})
@@ -105,6 +106,7 @@ func TestInitToolchain(t *testing.T) {
 // A program that isn't found inside, and that this machine has, is named with the lines
 // that show it.
 func TestNotFoundInside(t *testing.T) {
+	scenario.Once(t, "the command line does it, for any engine")
 	s := scenario.At(t, "a program that only this machine has is named when it isn't found", map[string]string{"Makefile": "test:\n\ttrue\n"})
 	home := s.TempDir()
 	tool := filepath.Join(home, ".cargo/bin/only-here")

@@ -19,7 +19,7 @@ import (
 // each is answered or held up, the next call works, and nothing of it is left in
 // the worker.
 func TestB60_MCPClient(t *testing.T) {
-	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	scenario.Once(t, "nothing of it depends on who runs it")
 	s := by(scenario.New(t, "mcp", "garbage, a line of 1 GB, a flood of calls and a client that vanishes: bounded, answered, the next call works, and what ran in the worker ends"))
 	s.Env = append(s.Env, "XDG_CONFIG_HOME="+s.TempDir())
 	s.Write("out/.keep", "")

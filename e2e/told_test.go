@@ -39,7 +39,7 @@ const (
 // kind of client; what it refused to others, or before, doesn't, and what it only
 // might have refused neither.
 func TestModelIsTold(t *testing.T) {
-	scenario.NotRootless(t, "what tells it doesn't depend on who runs it")
+	scenario.Once(t, "what tells it doesn't depend on who runs it")
 	s := scenario.At(t, "a model is told during which call the guard refused what, and what is read-only", toldFiles())
 	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
 	s.Up()
@@ -132,7 +132,7 @@ func answerOf(t *testing.T, result json.RawMessage) (text, note string) {
 
 // A program that uses package client gets the same texts.
 func TestClientIsTold(t *testing.T) {
-	scenario.NotRootless(t, "the client is this process, which is root")
+	scenario.Once(t, "the client is this process, which is root")
 	s := scenario.At(t, "package client has the note of a refusal in a result's text", toldFiles())
 	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
 	for _, e := range append(s.Program(t.Context(), "").Env, "WORKSHOP_FILE=", "WORKSHOP_PROJECT_NAME=") {
@@ -149,7 +149,7 @@ func TestClientIsTold(t *testing.T) {
 // A person is told in one hint why an allowed host can't be reached, which lines give
 // git a name, what is full, and what is read-only where a program says something else.
 func TestFailuresAreExplained(t *testing.T) {
-	scenario.NotRootless(t, "what explains them doesn't depend on who runs it")
+	scenario.Once(t, "what explains them doesn't depend on who runs it")
 	_, err := exec.LookPath("git")
 	testutil.Require(t, err == nil, "there is no git")
 	files := toldFiles()
@@ -197,7 +197,7 @@ func TestFailuresAreExplained(t *testing.T) {
 // With nobody to ask a model is told one sentence, and the person once how to loosen
 // it; a call that can't succeed fails without a question.
 func TestUnattendedIsTold(t *testing.T) {
-	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	scenario.Once(t, "nothing of it depends on who runs it")
 	s := callScenario(t, "an unattended refusal is one sentence for the model, and the way out is the person's to know")
 	s.Up("editor")
 	c := newRPC(t, s, "editor")
@@ -250,7 +250,7 @@ func TestStaleRoom(t *testing.T) {
 // A call's note names all that was refused during it, however late the guard comes to
 // write it: three hosts in parallel and in sequence, look-ups and a port.
 func TestNoteIsComplete(t *testing.T) {
-	scenario.NotRootless(t, "the note is written by this machine's side")
+	scenario.Once(t, "the note is written by this machine's side")
 	s := scenario.At(t, "the note of a call names every host that was refused during it", toldFiles())
 	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
 	s.Up()

@@ -109,7 +109,7 @@ func TestTools(t *testing.T) {
 // What was refused is said whatever the exit code is: ssh always fails with 255, and
 // curl shows the guard's answer and succeeds.
 func TestExecSaysWhatWasRefused(t *testing.T) {
-	scenario.NotRootless(t, "the command line says it, whoever runs it")
+	scenario.Once(t, "the command line says it, whoever runs it")
 	s := scenario.New(t, "tools", "exec names what was refused after 255, and after a success whose output is the guard's answer")
 	s.Up()
 	for _, x := range []struct {

@@ -19,7 +19,7 @@ const (
 // While a worker can't be used its client stays connected: the model is told to tell the
 // person, who reads why once, and the calls after the repair work.
 func TestUnreachedIsTold(t *testing.T) {
-	scenario.NotRootless(t, "what tells it doesn't depend on who runs it")
+	scenario.Once(t, "what tells it doesn't depend on who runs it")
 	s := callScenario(t, "a call of a worker that doesn't run tells the model nothing of this machine, and works again once the person has mended it")
 	s.Up("editor")
 	s.Write("out/.envrc", "true\n") // as a worker may

@@ -52,6 +52,15 @@ func NotRootless(t testing.TB, why string) {
 	}
 }
 
+// Once is [OnlyDocker] for a test of what neither engine nor user has a part in: it runs
+// on the namespace engine as root, which costs least.
+func Once(t testing.TB, why string) {
+	t.Helper()
+	if TheEngine() != Namespace {
+		t.Skip("on the namespace engine as root: " + why)
+	}
+}
+
 // OnlyRootless is [OnlyDocker] for a test of what an ordinary user does.
 func OnlyRootless(t testing.TB, why string) {
 	t.Helper()
