@@ -178,6 +178,9 @@ func (s *Scenario) dump() {
 		}
 		s.Logf("%s: %s\n%s", c.Service, c.State, logs)
 	}
+	if len(all) > 0 {
+		s.Logf("%s", s.Run("ps").Out) // with exit codes
+	}
 }
 
 // ProcStatus returns a field of /proc/PID/status of a service's main process.
