@@ -89,6 +89,33 @@ func TestSourceHeadless(t *testing.T) {
 }
 
 // B46, B47: a lock's way: asked, shown, agreed to once; then what it has is what is used,
+// B46: settings that allow a source agree to what it published. A commit that no branch or
+// tag points at, as that of a fork, takes a yes of its own.
+func TestSourceUnpublished(t *testing.T) {
+	s := newShared(t)
+	allow, _, _ := strings.Cut(s.id.String(), "/")
+	s.settings("", "sources: {allow: ['"+allow+"']}\n")
+	s.lock(LockOptions{Yes: true})
+	l := s.locked()
+	s.forget()
+	s.cold()
+	s.fails("a tag points at it", s.run(), 0, "")
+	s.release("v1.0.0", "  description: moved\n")
+	s.fails("it is in the cache", s.run(), 0, "")
+	s.cold()
+	s.fails("none does", s.run(), CodeRefused, "no branch or tag of it points at the commit "+l.Commit)
+	s.answer(false)
+	s.fails("declined", s.run(), CodeRefused, "was declined")
+	s.answer(true)
+	s.fails("agreed to", s.run(), 0, "")
+	if len(s.asked) != 1 || s.asked[0] != StageFetch || !s.last[0].Unpublished || s.last[0].Commit != l.Commit {
+		t.Errorf("asked %v: %+v", s.asked, s.last)
+	}
+	s.answer()
+	s.cold()
+	s.fails("agreed to before", s.run(), 0, "")
+}
+
 // from wherever it comes.
 func TestSourceLocked(t *testing.T) {
 	s := newShared(t)
@@ -171,6 +198,7 @@ func TestSourceLocked(t *testing.T) {
 	s.fails("others were agreed to", s.run(), CodeRefused, "nobody agreed to")
 	s.forget()
 	s.settings("", "sources: {allow: ['"+s.id.Host()+"']}\n")
+	testutil.Git(t, s.repo, "tag", "-f", "v1.1.0", l.Commit) // else TestSourceUnpublished
 	s.fails("run, where the settings allow it", s.run(), 0, "")
 	if list, err := trust.Sources(s.env.StateDir()).Of(s.id.String()); err != nil || len(list) > 0 {
 		t.Errorf("%v, %v", list, err)

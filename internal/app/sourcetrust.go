@@ -23,6 +23,9 @@ type SourceRequest struct {
 	Ref, Commit string // empty at [StageAsk]
 	// Signer says who signed it.
 	Signer string
+	// Unpublished: no branch or tag of the source points at the commit. Known only where
+	// the settings allow the source.
+	Unpublished bool
 	// Files and Needs are known at [StageUse] alone: the number of files, and what
 	// imported workers need, as lines of YAML.
 	Files int
@@ -73,7 +76,9 @@ func (s *sources) agreed(id source.ID) (bool, error) {
 	return err == nil && settings.Agreed(id.String()) && (s.suspect == nil || !s.suspect()), err
 }
 
-// mayFetch asks whether what a lock has may be fetched, once per commit.
+// mayFetch asks whether what a lock has may be fetched, once per commit. Settings that allow
+// a source agree to what it published, and not to any commit that its server has: those of
+// forks and of requests to merge have the same address on many.
 func (s *sources) mayFetch(ctx context.Context, id source.ID, l source.Locked) error {
 	list, err := s.env.acceptedSources(id)
 	if err != nil {
@@ -82,14 +87,28 @@ func (s *sources) mayFetch(ctx context.Context, id source.ID, l source.Locked) e
 	if slices.ContainsFunc(list, isLocked(l)) {
 		return nil
 	}
-	if ok, err := s.agreed(id); err != nil || ok {
+	agreed, err := s.agreed(id)
+	if err != nil {
 		return err
+	}
+	if agreed {
+		published, err := source.IsPublished(ctx, id, l)
+		if err != nil {
+			return notReached(err)
+		}
+		if published {
+			return nil
+		}
+		if s.env.AgreeSources == nil {
+			return withHint(noSource("source-refused", "your settings allow %s, but no branch or tag of it points at the commit %s that %s has, and nobody is there to ask", id, l.Commit, s.lockName),
+				"%s was moved, or somebody else's commit was written into the lock: look who changed it; `workshop update` takes what the source has now, and a yes to `workshop up` in a terminal this commit", l.Ref)
+		}
 	}
 	signer := "nobody, by " + s.lockName
 	if l.Signed != nil {
 		signer = l.Signed.String() + ", by " + s.lockName
 	}
-	err = s.ask(ctx, SourceRequest{Stage: StageFetch, ID: id.String(), From: id.From(), Version: l.Original, Ref: l.Ref, Commit: l.Commit, Signer: signer})
+	err = s.ask(ctx, SourceRequest{Stage: StageFetch, ID: id.String(), From: id.From(), Version: l.Original, Ref: l.Ref, Commit: l.Commit, Signer: signer, Unpublished: agreed})
 	if err != nil {
 		return err
 	}

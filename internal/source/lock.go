@@ -29,6 +29,23 @@ type Release struct {
 	Newer string
 }
 
+// IsPublished reports whether a branch or tag of a source points at a locked commit now. What
+// a registry has in a repository was written by who may write to it.
+func IsPublished(ctx context.Context, id ID, l Locked) (bool, error) {
+	if id.scheme == ociScheme {
+		return true, nil
+	}
+	remote, err := id.Remote()
+	if err != nil {
+		return false, err
+	}
+	refs, err := remote.Refs(ctx)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", id, err)
+	}
+	return slices.ContainsFunc(refs, func(r git.Ref) bool { return r.Commit == l.Commit }), nil
+}
+
 // Latest asks the source for its branches and tags, chooses what a version means that also
 // others allow, and fetches it. The commit that is fetched is the one that was chosen. With
 // signers, a signature that isn't one of all of theirs is a [SignatureError]; none is not.

@@ -90,6 +90,9 @@ func (a *Program) showSource(r app.SourceRequest) {
 	line("release", r.Ref)
 	line("commit", r.Commit)
 	line("signer", r.Signer)
+	if r.Unpublished {
+		line("but", "no branch or tag of the source points at this commit: it was moved, or somebody else made it")
+	}
 	if r.Files > 0 {
 		line("files", fmt.Sprint(r.Files))
 	}
