@@ -208,7 +208,11 @@ func (d *decoder) document(root *node) (*workshopForm, []workerEntry) {
 			d.fail(at, "too-large", fmt.Sprintf("%d workers, more than %d", len(entries), maxWorkers), "")
 			entries = entries[:0]
 		case len(entries) == 0 && d.isEmptyList(root, "workers"):
-			d.fail(at, "missing-key", "the list of workers is empty", "write workers: [NAME], and what it does in workers/NAME.md")
+			hint := "write workers: [NAME], and what it does in workers/NAME.md"
+			if d.find(root, "extends") != nil {
+				hint = "remove it: the workers of the base are there without a word"
+			}
+			d.fail(at, "missing-key", "the list of workers is empty", hint)
 		}
 	}
 	if form.Needs != nil && d.as == ownFile {

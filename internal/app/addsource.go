@@ -3,9 +3,12 @@ package app
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -36,13 +39,15 @@ type AddOptions struct {
 type Added struct {
 	File, Line string // the file as the user would write it, and what it has now
 	Written    bool
+	New        bool // there was no file
 	// Lacking: the import needs what the file doesn't grant; the lock isn't written.
 	Lacking bool
 	Lock    LockResult
 }
 
 // AddSource writes a source into the workshop file, once somebody agreed to it, and locks
-// it. The text of the rest stays.
+// it. The text of the rest stays. A base is enough for a workshop: where there is no file,
+// one is written that extends it.
 func (env *Env) AddSource(ctx context.Context, o AddOptions) (Added, error) {
 	line, err := sourceLine(o)
 	if err != nil {
@@ -51,16 +56,18 @@ func (env *Env) AddSource(ctx context.Context, o AddOptions) (Added, error) {
 	env.Offline, env.fetches = o.Offline, true
 	env.resolver = newResolver(func(string) bool { return false }, o.Yes)
 	defer func() { env.fetches, env.resolver = false, nil }()
-	file, err := env.FindFile()
+	file, draft, err := env.fileFor(o)
 	if err != nil {
 		return Added{}, err
 	}
-	s, err := env.readResolved(ctx, file, reading{symbols: true})
+	s, err := env.readResolved(ctx, file, reading{symbols: true, text: draft})
 	if err != nil {
 		return Added{}, err
 	}
-	// A grant may be there before what it is for.
-	if slices.ContainsFunc(s.Diagnostics, func(d diag.Diagnostic) bool { return d.Severity == diag.Error && d.Code != "grant-unknown" }) {
+	// A grant may be there before what it is for, and a base has what the file lacks.
+	if slices.ContainsFunc(s.Diagnostics, func(d diag.Diagnostic) bool {
+		return d.Severity == diag.Error && d.Code != "grant-unknown" && (!o.Extends || d.Code != "missing-key")
+	}) {
 		return Added{}, env.loaded(s)
 	}
 	fresh, text, err := env.withSource(ctx, s, &line)
@@ -78,15 +85,23 @@ func (env *Env) AddSource(ctx context.Context, o AddOptions) (Added, error) {
 			return Added{}, err
 		}
 	}
-	added := Added{File: env.Shown(s.Path), Line: line.String()}
+	added := Added{File: env.Shown(s.Path), Line: line.String(), New: draft != nil}
 	others := slices.DeleteFunc(slices.Clone(fresh.Diagnostics), func(d diag.Diagnostic) bool { return d.Code == "import-needs" })
-	if added.Lacking = len(others) < len(fresh.Diagnostics); others.HasErrors() {
-		return added, env.loaded(fresh)
-	}
-	if err := fresh.from.acceptChosen(ctx); err != nil {
+	if added.Lacking = len(others) < len(fresh.Diagnostics); others.HasErrors() || o.Extends && added.Lacking {
+		err := env.loaded(fresh)
+		if added.New {
+			env.hint("nothing was written; write %s with what is missing, and run `workshop lock`:\n%s", added.File, strings.TrimSpace(string(text)))
+		}
 		return added, err
 	}
-	if err := env.replaceText(ctx, s, text); err != nil {
+	if err := fresh.from.acceptChosen(ctx, fresh.Workshop); err != nil {
+		return added, err
+	}
+	write := env.replaceText
+	if added.New {
+		write = env.writeFirst
+	}
+	if err := write(ctx, s, text); err != nil {
 		return added, err
 	}
 	added.Written = true
@@ -97,6 +112,23 @@ func (env *Env) AddSource(ctx context.Context, o AddOptions) (Added, error) {
 	}
 	added.Lock, err = env.Lock(ctx, o.LockOptions)
 	return added, err
+}
+
+// fileFor is the workshop file that gets a source, and where there is none the text of
+// one that lacks a base alone: its name is the directory's, as `init` has it.
+func (env *Env) fileFor(o AddOptions) (file string, draft []byte, err error) {
+	file, err = env.FindFile()
+	if none := noFileError(""); !o.Extends || !errors.As(err, &none) {
+		return file, nil, err
+	}
+	dir := env.Dir
+	if env.Settings.File != "" {
+		dir = env.Abs(env.Settings.File)
+	}
+	if f := env.noProject(dir); f != nil {
+		return "", nil, f.Hint("run it in a directory of the project")
+	}
+	return filepath.Join(dir, fileNames[0]), []byte("workshop:\n  name: " + nameOf(dir) + "\n"), nil
 }
 
 // withSource reads the workshop file as it is with a source. Without a version it gets the
@@ -180,6 +212,17 @@ func sourceLine(o AddOptions) (edit.Source, error) {
 		return line, Fail(CodeUsage, "%q can't be the name of an import", line.As).Hint("name it: --as NAME")
 	}
 	return line, nil
+}
+
+// writeFirst writes the workshop file of a directory that had none.
+func (env *Env) writeFirst(ctx context.Context, s *Source, text []byte) error {
+	return env.replaceWatched(ctx, s, s.Base(), nil, text, func() error {
+		err := writeNew(s.Root(), s.Base(), text)
+		if errors.Is(err, fs.ErrExist) {
+			return Fail(CodeFailed, "%s was written by another program; nothing was changed", env.Shown(s.Path)).Hint("run it again")
+		}
+		return err
+	})
 }
 
 // replaceText replaces the workshop file by a text that was checked.

@@ -56,19 +56,14 @@ type newFile struct {
 // needed. It overwrites nothing.
 func (env *Env) Init(ctx context.Context, dir string, o InitOptions) (Inited, error) {
 	var in Inited
-	if RealPath(dir) == RealPath(env.Home) {
-		return in, Fail(CodeFailed, "%s is your home directory, and no worker gets that (B7)", env.Shown(dir)).
-			Hint("name a directory of the project: `workshop init my-workshop`")
-	}
-	if real := RealPath(dir); filepath.Dir(real) == real {
-		return in, Fail(CodeFailed, "%s is the whole file system, and no worker gets that (B7)", env.Shown(dir)).
-			Hint("name a directory of the project: `workshop init ~/my-workshop`")
+	if f := env.noProject(dir); f != nil {
+		return in, f.Hint("name a directory of the project: `workshop init ~/my-workshop`")
 	}
 	if existing, ok := fileIn(dir); ok {
 		return in, notOverwritten(env.Shown(existing))
 	}
 	if o.Name == "" {
-		o.Name = ProjectSafe(filepath.Base(dir), "my-workshop")
+		o.Name = nameOf(dir)
 	}
 	files, err := env.initFiles(ctx, &in, dir, o)
 	if err != nil {
@@ -92,6 +87,20 @@ func (env *Env) Init(ctx context.Context, dir string, o InitOptions) (Inited, er
 		in.Wrote = append(in.Wrote, path)
 	}
 	return in, nil
+}
+
+// nameOf is the name of a new workshop in a directory.
+func nameOf(dir string) string { return ProjectSafe(filepath.Base(dir), "my-workshop") }
+
+// noProject says why a directory can't be that of a project; nil: it can.
+func (env *Env) noProject(dir string) *Failure {
+	switch real := RealPath(dir); real {
+	case RealPath(env.Home):
+		return Fail(CodeFailed, "%s is your home directory, and no worker gets that (B7)", env.Shown(dir))
+	case filepath.Dir(real):
+		return Fail(CodeFailed, "%s is the whole file system, and no worker gets that (B7)", env.Shown(dir))
+	}
+	return nil
 }
 
 // initFiles is what is written: the proposal for what is there, or in a directory with
@@ -139,9 +148,9 @@ func writeNew(dir, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return err
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = root.Remove(name) // a part of it is worth nothing
 	}
-	return f.Close()
+	return err
 }

@@ -136,7 +136,7 @@ func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
 		return r, err
 	}
 	if !o.DryRun {
-		if err := s.from.acceptChosen(ctx); err != nil {
+		if err := s.from.acceptChosen(ctx, s.Workshop); err != nil {
 			return r, err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/lock"
+	"github.com/llmdo/workshop/internal/source"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -79,7 +80,7 @@ type reading struct {
 	symbols bool
 	// like: the file is to take the place of this one, and has its sources.
 	like *Source
-	// text is what the file is to be; nil: what it is.
+	// text is what the file is to be, which need not be there; nil: what it is.
 	text []byte
 }
 
@@ -95,6 +96,9 @@ func (env *Env) read(ctx context.Context, file string, how reading) (*Source, er
 	}
 	if how.text != nil {
 		info, err := os.Stat(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			info, err = fs.Stat(source.Tree{s.Base(): how.text}.FS(), s.Base())
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -334,6 +338,9 @@ func (f projectFS) Stat(name string) (info fs.FileInfo, err error) {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
 	}
 	err = f.inRoot(func(r *os.Root) error { info, err = r.Stat(filepath.FromSlash(name)); return err })
+	if k := f.read[name]; errors.Is(err, fs.ErrNotExist) && k != nil && k.whole {
+		return k.info, nil // as Open has it
+	}
 	return info, err
 }
 

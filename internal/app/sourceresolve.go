@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/llmdo/workshop/internal/grant"
 	"github.com/llmdo/workshop/internal/source"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -182,9 +183,9 @@ func (s *sources) mayAsk(ctx context.Context, id source.ID, v source.Version) er
 	return nil
 }
 
-// acceptChosen shows what was looked up, and asks once whether it is to be used. What was
-// accepted is kept, in the cache too.
-func (s *sources) acceptChosen(ctx context.Context) error {
+// acceptChosen shows what was looked up and what it grants in the workshop, and asks once
+// whether it is to be used. What was accepted is kept, in the cache too.
+func (s *sources) acceptChosen(ctx context.Context, w *workshop.Workshop) error {
 	var all []SourceRequest
 	ask := false
 	chosen := s.resolve.chosen
@@ -208,7 +209,7 @@ func (s *sources) acceptChosen(ctx context.Context) error {
 		ask = ask || !agreed || !s.resolve.yes
 		all = append(all, SourceRequest{
 			Stage: StageUse, ID: name, From: c.id.From(), Version: c.Original, Ref: c.Ref, Commit: c.Commit, Signer: signerText(c.Signed),
-			Files: len(c.Files), Needs: needsText(c.Files),
+			Files: len(c.Files), Needs: needsText(c.Files), Grants: c.grants(w),
 		})
 	}
 	if ask {
@@ -225,6 +226,36 @@ func (s *sources) acceptChosen(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// grants is what the workers of a workshop have by the word of a source that is one of its
+// bases, a line for each thing, as the lock will have it. What an import gets is the word of
+// who imports it.
+func (c *openedSource) grants(w *workshop.Workshop) (out []string) {
+	if w == nil {
+		return nil
+	}
+	workers := map[string][]string{}
+	for _, l := range grant.Workshop(w, grant.Symbols) {
+		imported := strings.Contains(l.Worker, "--")
+		if imported || !slices.ContainsFunc(c.froms, func(from string) bool {
+			name, of := strings.CutPrefix(l.At.Range.Filename, strings.TrimSuffix(from, "/")+"/")
+			return of && c.Files[name] != nil
+		}) {
+			continue
+		}
+		text := string(l.Surface) + " " + l.Text
+		if workers[text] == nil {
+			out = append(out, text)
+		}
+		if !slices.Contains(workers[text], l.Worker) {
+			workers[text] = append(workers[text], l.Worker)
+		}
+	}
+	for i, text := range out {
+		out[i] = strings.Join(workers[text], ", ") + " " + text
+	}
+	return out
 }
 
 // needsText is what imported workers need, as lines of YAML; "" for nothing. The loader

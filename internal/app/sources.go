@@ -44,7 +44,8 @@ type sources struct {
 // openedSource is a source whose files are in memory.
 type openedSource struct {
 	source.Release
-	id source.ID
+	id    source.ID
+	froms []string // its address as files have it
 }
 
 func noSource(code, format string, args ...any) *workshop.SourceError {
@@ -97,7 +98,9 @@ func (s *sources) find(ctx context.Context, ref workshop.SourceRef) (*openedSour
 	if err != nil {
 		return nil, err
 	}
-	s.opened[id.String()] = got
+	if s.opened[id.String()] = got; !slices.Contains(got.froms, ref.From) {
+		got.froms = append(got.froms, ref.From)
+	}
 	return got, nil
 }
 

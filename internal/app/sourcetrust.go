@@ -26,10 +26,11 @@ type SourceRequest struct {
 	// Unpublished: no branch or tag of the source points at the commit. Known only where
 	// the settings allow the source.
 	Unpublished bool
-	// Files and Needs are known at [StageUse] alone: the number of files, and what
-	// imported workers need, as lines of YAML.
-	Files int
-	Needs string
+	// Files, Needs and Grants are known at [StageUse] alone: the number of files, what
+	// imported workers need, as lines of YAML, and what a base grants, in words.
+	Files  int
+	Needs  string
+	Grants []string
 }
 
 // SourceStage is what a yes is for.

@@ -28,7 +28,9 @@ written. Without a terminal --yes agrees to sources that the settings allow
 (sources.allow).
 
 An import gets what the file grants it below ` + "`grant:`" + `, and nothing without that.
-Where it needs more, the lines are printed, and the lock is written once they are there.`,
+Where it needs more, the lines are printed, and the lock is written once they are there.
+With --extends what the base grants is shown. Where there is no workshop file, one is
+written, by the name of the directory.`,
 		Example: `  workshop add git.example.org/acme/sast@^2 --as sast
   workshop add --extends git.example.org/acme/workshops//go-review
   workshop add oci://registry.example.org/acme/review@v1.4.2`,
@@ -51,6 +53,9 @@ Where it needs more, the lines are printed, and the lock is written once they ar
 
 func (a verbs) add(ctx context.Context, o app.AddOptions) error {
 	r, err := a.AddSource(ctx, o)
+	if r.Written && r.New {
+		a.Say("wrote %s", r.File)
+	}
 	if r.Written {
 		fmt.Fprintf(a.Out, "%s: %s\n", r.File, app.Printable(r.Line))
 	}

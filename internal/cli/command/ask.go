@@ -70,8 +70,8 @@ func (a *Program) agreeSources(ctx context.Context, all []app.SourceRequest) (bo
 	return a.ask(ctx, "use "+map[bool]string{true: "it", false: "them"}[len(all) == 1]+" here?")
 }
 
-// Limits of the needs that are shown, in lines and bytes of each: what is asked about stays
-// on the screen.
+// Limits of the needs and grants that are shown, in lines and bytes of each: what is asked
+// about stays on the screen.
 const (
 	maxNeeds     = 20
 	maxNeedsLine = 200
@@ -96,15 +96,20 @@ func (a *Program) showSource(r app.SourceRequest) {
 	if r.Files > 0 {
 		line("files", fmt.Sprint(r.Files))
 	}
-	if r.Needs == "" {
-		return
+	if r.Needs != "" {
+		a.showLines("needs    what the workers want to be granted:", strings.Split(strings.TrimRight(r.Needs, "\n"), "\n"))
 	}
-	fmt.Fprintln(a.Err, "  needs    what the workers want to be granted:")
-	needs := strings.Split(strings.TrimRight(r.Needs, "\n"), "\n")
-	for _, text := range needs[:min(len(needs), maxNeeds)] {
+	if len(r.Grants) > 0 {
+		a.showLines("grants   what the workers get by it:", r.Grants)
+	}
+}
+
+func (a *Program) showLines(title string, lines []string) {
+	fmt.Fprintln(a.Err, "  "+title)
+	for _, text := range lines[:min(len(lines), maxNeeds)] {
 		fmt.Fprintf(a.Err, "  | %s\n", app.Printable(clip.Bytes(text, maxNeedsLine)))
 	}
-	if n := len(needs) - maxNeeds; n > 0 {
+	if n := len(lines) - maxNeeds; n > 0 {
 		fmt.Fprintf(a.Err, "  and %d more lines\n", n)
 	}
 }

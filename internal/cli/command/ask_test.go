@@ -31,6 +31,11 @@ func TestShowSource(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	b.Reset()
+	NewProgram(&System{Err: &b}).showSource(app.SourceRequest{Grants: []string{"reviewer image acme/review:1", "reviewer allow a\x1b[A.example tcp/443"}})
+	if got := b.String(); !strings.HasSuffix(got, "  grants   what the workers get by it:\n  | reviewer image acme/review:1\n  | reviewer allow a\\x1b[A.example tcp/443\n") {
+		t.Errorf("%s", got)
+	}
+	b.Reset()
 	NewProgram(&System{Err: &b}).showSource(app.SourceRequest{ID: "x.example/y", From: "git+https://x.example/y"})
 	if got, want := b.String(), "the workshop needs files of another repository:\n  source   git+https://x.example/y\n  version  the newest release\n"; got != want {
 		t.Errorf("got\n%s", got)
