@@ -169,9 +169,16 @@ func (f *shared) closed() {
 			keys["workshop."+q.key.text] = q.key.rng
 		}
 	}
+	own, narrowing := f.ofBase()
+	if len(own) == 0 { // the others have errors of their own
+		delete(keys, "workshop.workers")
+	}
 	f.closedKeys(keys, nil)
 	for _, c := range f.containers() {
 		keys := map[string]diag.Range{}
+		if slices.Contains(narrowing, c) {
+			continue
+		}
 		for key, at := range c.Keys {
 			keys["container."+key] = at
 		}

@@ -19,6 +19,8 @@ type member struct {
 	file   *shared
 	own    *Container // of a file of another repository, by itself
 	prefix string     // of the names that the file has
+	// narrowed is what files say of it that extend the one that has it, the nearest first.
+	narrowed []narrowing
 }
 
 // members are all workers, in the order of the files: those of the bases, the file's own,
@@ -32,6 +34,11 @@ func (f *shared) members(within Container, prefix string, work *effort) (out []m
 		own = f.alone(work)
 	}
 	for _, e := range f.entries {
+		if f.narrows(e) {
+			i := slices.IndexFunc(out, func(m member) bool { return m.file.as == baseFile && m.Name.V == prefix+e.Name.V })
+			out[i].narrowed = append(out[i].narrowed, narrowing{f, e})
+			continue
+		}
 		e.Name.V = prefix + e.Name.V
 		if own != nil {
 			e.Container = capped(e.Container, &within, own)
@@ -39,7 +46,7 @@ func (f *shared) members(within Container, prefix string, work *effort) (out []m
 		if f.as == importedFile || f.form.Needs != nil {
 			e.Container = f.inNeeds(e.Container, &within)
 		}
-		out = append(out, member{e, within, f, own, prefix})
+		out = append(out, member{e, within, f, own, prefix, nil})
 	}
 	for _, x := range f.imports {
 		if granted, ok := f.granted(x, within, own, work); ok {

@@ -45,6 +45,9 @@ func resolveWorkers(ctx context.Context, w *Workshop, own *shared, work *effort,
 		wk.File, wk.Definition = m.read()
 		wk.Container = narrow(m.within, m.workerEntry, work, p)
 		m.unhidden(&wk.Container, work)
+		for _, n := range m.narrowed {
+			wk.Container = n.over(wk.Container, work)
+		}
 		w.Workers = append(w.Workers, wk)
 		c := &wk.Container
 		granted += len(c.Mounts) + len(c.Env) + len(c.Secrets) + len(c.Caches) + len(c.Ports) + len(c.Network.Allow) + len(c.Network.Deny)

@@ -1,0 +1,131 @@
+package workshop
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/diag"
+)
+
+// A project narrows a worker of its base by its name: by an item of `workers` that has a
+// container and nothing else (B47).
+
+// narrowing is what a file says of a worker of its base.
+type narrowing struct {
+	*shared
+	entry workerEntry
+}
+
+// basesWorker is the item of a worker that a base of the file has.
+func (f *shared) basesWorker(name string) (workerEntry, bool) {
+	for _, b := range slices.Backward(f.bases()) { // whose it is, not who narrows it
+		for _, e := range b.entries {
+			if e.Name.V == name {
+				return e, true
+			}
+		}
+	}
+	return workerEntry{}, false
+}
+
+// narrows reports whether an item narrows a worker of a base.
+func (f *shared) narrows(e workerEntry) bool {
+	_, has := f.basesWorker(e.Name.V)
+	return has && e.Container != nil && e.File.V == "" && e.Inline == nil
+}
+
+// ofBase returns the items of the file whose workers are its own, and the containers of
+// those that narrow a base's. It refuses what could be either, and keys that don't narrow.
+func (f *shared) ofBase() (own []workerEntry, narrowing []*partialContainer) {
+	seen := map[string]bool{}
+	for _, e := range f.entries {
+		base, has := f.basesWorker(e.Name.V)
+		if !has {
+			own = append(own, e)
+			continue
+		}
+		refuse := func(code string, at diag.Range, summary, hint string) {
+			f.add(diag.Diagnostic{Severity: diag.Error, Code: code, Range: at, Summary: summary, Hint: hint,
+				Related: []diag.Related{{Message: "the base's", Range: base.Name.Source.Range}}})
+		}
+		name := e.Name.V
+		if !f.narrows(e) {
+			hint := fmt.Sprintf("remove it, as the base's workers are there without a word; to narrow this one write `- {name: %s, container: {network: none}}`, without file and tools", name)
+			if slices.ContainsFunc(f.bases(), func(b *shared) bool { return !b.form.Open.opens("workshop.workers") }) {
+				hint += "; what it does is the base's alone"
+			} else {
+				hint += "; or choose another name for one of your own"
+			}
+			refuse("duplicate-worker", e.Name.Source.Range, fmt.Sprintf("the base has a worker %s already", name), hint)
+			if e.Container != nil {
+				narrowing = append(narrowing, e.Container)
+			}
+			continue
+		}
+		narrowing = append(narrowing, e.Container)
+		if seen[name] {
+			refuse("duplicate-worker", e.Name.Source.Range, fmt.Sprintf("the base's worker %s is narrowed twice", name), "make one item of them")
+		}
+		seen[name] = true
+		if found, _ := f.workers.candidates(name); len(found) > 0 {
+			refuse("duplicate-worker", e.Name.Source.Range, fmt.Sprintf("the base has a worker %s, and the project has %s", name, f.workers.shown(found[0].Path)),
+				"rename the file: this item narrows the base's worker, which has a file of its own")
+		}
+		for _, key := range slices.Sorted(maps.Keys(e.Container.Keys)) {
+			if !strings.Contains(key, ".") && !slices.Contains(narrowingKeys(), key) {
+				refuse("base-closed", e.Container.Keys[key], fmt.Sprintf("%s of the base's worker %s is the base's", key, name),
+					"leave it out: a project may narrow "+strings.Join(narrowingKeys(), ", "))
+			}
+		}
+	}
+	return own, narrowing
+}
+
+// narrowingKeys are the keys of a container that can only narrow.
+func narrowingKeys() (out []string) {
+	for _, r := range keyRules {
+		if key, is := strings.CutPrefix(r.key, "container."); is && r.base == narrowed && !strings.ContainsAny(key, ".[") {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// over is the container of the base's worker with what the file narrows of it. Secrets and
+// caches that it doesn't name stay, and ports do. What is more than the worker has, or shows
+// what is hidden from it, is an error.
+func (n narrowing) over(has Container, work *effort) Container {
+	c := n.entry.Container
+	if n.as != ownFile {
+		c = capped(c, &has, n.alone(work))
+	}
+	less := *c
+	if less.Secrets == nil {
+		less.Secrets = &has.Secrets
+	}
+	if less.Caches == nil {
+		less.Caches = &has.Caches
+	}
+	found := &problems{}
+	out := narrow(has, workerEntry{Container: &less}, work, found)
+	if out.Ports = has.Ports; less.Mounts != nil {
+		for _, x := range decided(barer(out.Mounts, has.Mounts, work)) {
+			found.add(x.widening(""))
+		}
+	}
+	words := strings.NewReplacer("the workshop's", "the base's", "the workshop", "the base")
+	for _, d := range found.list {
+		if d.Code == "widening" {
+			d.Code, d.Detail = "base-widening", "A project may only narrow what a worker of its base has."
+			d.Summary = n.entry.Name.V + ": " + words.Replace(d.Summary)
+			d.Hint = "leave it out: more is for those who keep the base to grant"
+			if len(d.Related) > 0 {
+				d.Related = []diag.Related{{Message: "what the base's worker has", Range: d.Related[0].Range}}
+			}
+		}
+		n.add(d)
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package workshop
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// narrowed is a base with a worker that has something of all, which the workshop's container
+// has more of, and one to which it delegates.
+const narrowedBase = `  container:
+    image: x
+    mounts: ['./src:/src:rw', './none:/src/key', './docs:/docs:rw', './lib:/lib']
+    network: {mode: restricted, allow: [a.example, b.example, c.example], room: own}
+    secrets: [{name: one, env: ONE}, {name: two, env: TWO}]
+    caches: [go, npm]
+    env: {A: base}
+  workers:
+    - name: w
+      container:
+        user: "1000"
+        env: {A: worker}
+        mounts: ['./src:/src:rw', './none:/src/key', './docs:/docs']
+        network: {allow: [a.example, b.example], deny: [x.b.example]}
+        secrets: [one]
+        caches: [go]
+        ports: ['8080:8080']
+        resources: {memory: 1G}
+        tmp: 64M
+    - helper
+`
+
+func narrowedLibrary() library {
+	l := baseOf(narrowedBase, "")
+	l[baseFrom]["workers/w.md"] = fileOf("---\nname: w\ntools: Read\ndelegates-to: [helper]\n---\nWork.\n")
+	l[baseFrom]["workers/helper.md"] = workerFile("helper", "")
+	l[baseFrom]["workshop.yaml"] = fileOf(strings.Replace(string(l[baseFrom]["workshop.yaml"].Data), "    - helper\n",
+		"    - {name: helper, container: {network: {allow: [b.example]}, mounts: [], tmp: 64M}}\n", 1))
+	return l
+}
+
+// B47: a project narrows a worker of its base by its name, although what workers there are
+// is closed.
+func TestNarrowBasesWorker(t *testing.T) {
+	secrets := "  container: {secrets: [{name: one, env: MINE}, {name: two, env: TWO}]}\n"
+	w := mustLoad(t, narrowedLibrary(), extending(secrets+"  workers: [{name: w, container: {network: {allow: [b.example], deny: [y.b.example]}, resources: {memory: 512M}}}]\n"))
+	c := workerOf(t, w, "w").Container
+	if len(w.Workers) != 2 || len(c.Network.Allow) != 1 || len(c.Network.Deny) != 2 || c.Resources.Memory.V != 512<<20 {
+		t.Errorf("%s, %d denied, %v", hostsText(&c), len(c.Network.Deny), c.Resources.Memory.V)
+	}
+	// What isn't named stays: nothing is dropped in silence.
+	if len(c.Secrets) != 1 || c.Secrets[0].Env != "MINE" || len(c.Caches) != 1 || len(c.Ports) != 1 || c.Tmp.V != 64<<20 || c.User.V != "1000" || c.Env["A"].V != "worker" || !c.Network.OwnRoom.V || len(c.Mounts) != 3 {
+		t.Errorf("%+v", c)
+	}
+	if other := workerOf(t, w, "helper").Container; other.Resources.Memory.V != 2<<30 {
+		t.Errorf("another worker was narrowed: %+v", other.Resources)
+	}
+	w = mustLoad(t, narrowedLibrary(), extending(secrets+"  workers: [{name: helper, container: {network: none, mounts: []}}, {name: w, container: {network: {allow: []}, mounts: [], secrets: [], caches: []}}]\n"))
+	if c := workerOf(t, w, "w").Container; len(c.Network.Allow)+len(c.Mounts)+len(c.Secrets)+len(c.Caches) != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// What would be more than the base's worker has is refused, with its place.
+func TestNarrowBasesWorkerWidens(t *testing.T) {
+	secrets := "  container: {secrets: [{name: one, env: ONE}, {name: two, env: TWO}]}\n"
+	narrow := func(container string) string {
+		return extending(secrets + "  workers: [{name: w, container: {" + container + "}}]\n")
+	}
+	for _, c := range []sharedAttack{
+		{"a host of the workshop", narrowedLibrary(), narrow("network: {allow: [b.example, c.example]}"), "base-widening", "w: c.example"},
+		{"a mode", narrowedLibrary(), narrow("network: open"), "base-widening", "w: "},
+		{"a shared room", narrowedLibrary(), narrow("network: {room: shared}"), "base-widening", "room"},
+		{"resolvers", narrowedLibrary(), narrow("network: {dns: [198.51.100.1]}"), "base-widening", "dns"},
+		{"a proxy", narrowedLibrary(), narrow("network: {proxy: 'http://x.example:3128'}"), "base-widening", "proxy"},
+		{"a mount of the workshop", narrowedLibrary(), narrow("mounts: ['./lib:/lib']"), "base-widening", "./lib"},
+		{"a mount of the project", narrowedLibrary(), narrow("mounts: ['./other:/src']"), "base-widening", "./other"},
+		{"a writable mount", narrowedLibrary(), narrow("mounts: ['./docs:/docs:rw']"), "base-widening", "w: "},
+		{"what is hidden", narrowedLibrary(), narrow("mounts: ['./src:/src']"), "base-widening", "src/key is covered"},
+		{"a secret of the workshop", narrowedLibrary(), narrow("secrets: [one, two]"), "base-widening", "no secret two"},
+		{"a cache of the workshop", narrowedLibrary(), narrow("caches: [go, npm]"), "base-widening", "npm"},
+		{"memory", narrowedLibrary(), narrow("resources: {memory: 2G}"), "base-widening", "memory 2G is more than the base's 1G"},
+		{"tmp", narrowedLibrary(), narrow("tmp: 128M"), "base-widening", "tmp 128M"},
+		{"commits in your name", narrowedLibrary(), narrow("git_author: host"), "base-widening", "git_author"},
+		{"an image", narrowedLibrary(), narrow("image: evil"), "base-closed", "image of the base's worker w is the base's"},
+		{"a build", narrowedLibrary(), narrow("build: ./d"), "base-closed", "build of the base's worker w"},
+		{"a user", narrowedLibrary(), narrow("user: \"1001\""), "base-closed", "user of the base's worker w"},
+		{"a variable", narrowedLibrary(), narrow("env: {A: evil}"), "base-closed", "env of the base's worker w"},
+		{"ports", narrowedLibrary(), narrow("ports: ['9090:9090']"), "base-closed", "ports of the base's worker w"},
+		{"a runtime", narrowedLibrary(), narrow("runtime: runc"), "base-closed", "runtime of the base's worker w"},
+		{"pull", narrowedLibrary(), narrow("pull: always"), "base-closed", "pull of the base's worker w"},
+		{"a caller below its delegate", narrowedLibrary(), narrow("network: {allow: [a.example]}"), "delegate-widening", "w delegates to helper, which reaches more"},
+		{"tools", narrowedLibrary(), extending("  workers: [{name: w, tools: [Bash], container: {tmp: 1M}}]\n"), "duplicate-worker", "the base has a worker w already"},
+		{"tools alone", narrowedLibrary(), extending("  workers: [{name: w, tools: []}]\n"), "duplicate-worker", "the base has a worker w already"},
+		{"a file", narrowedLibrary(), extending("  workers: [{name: w, file: workers/own.md, container: {tmp: 1M}}]\n"), "duplicate-worker", "the base has a worker w already"},
+		{"a name alone", narrowedLibrary(), extending("  workers: [w]\n"), "duplicate-worker", "the base has a worker w already"},
+		{"twice", narrowedLibrary(), extending("  workers: [{name: w, container: {tmp: 1M}}, {name: w, container: {tmp: 2M}}]\n"), "duplicate-worker", "narrowed twice"},
+		{"and another worker", narrowedLibrary(), extending("  workers: [{name: w, container: {tmp: 1M}}, own]\n"), "base-closed", "workers is closed"},
+		{"a file of its name", baseOf("  container: {image: x}\n  workers: [{name: own, tools: []}]\n", ""), extending("  workers: [{name: own, container: {tmp: 1M}}]\n"), "duplicate-worker", "the project has workers/own.md"},
+	} {
+		t.Run(c.name, c.refused)
+	}
+	// Also where the base opens images and ports: one of its workers has its own.
+	for key, open := range map[string]string{"image: acme/x": "images: ['acme/*']", "ports: ['9090:9090']": "ports: true", "build: ./d": "build: true"} {
+		l := baseOf("  container: {image: x}\n  open: {"+open+"}\n  workers: [w]\n", "")
+		a := sharedAttack{l: l, file: extending("  workers: [{name: w, container: {" + key + "}}]\n"), codes: "base-closed", says: "of the base's worker w is the base's"}
+		t.Run(open, a.refused)
+	}
+}
+
+// Of two bases the nearer may narrow a worker of the farther, and the project what is left.
+func TestNarrowBasesWorkerInAChain(t *testing.T) {
+	const far = "git+https://git.example.org/far"
+	l := baseOf("  extends: {from: \""+far+"\"}\n  workers: [{name: w, container: {network: {allow: [a.example, b.example]}, resources: {memory: 1G}}}]\n", "")
+	delete(l[baseFrom], "workers/w.md")
+	l[far] = fstest.MapFS{"workshop.yaml": fileOf("workshop:\n  name: far\n  container: {image: x, network: {mode: restricted, allow: [a.example, b.example, c.example]}}\n  workers: [w]\n"), "workers/w.md": workerFile("w", "")}
+	with := func(container string) string {
+		return extending("  workers: [{name: w, container: {" + container + "}}]\n")
+	}
+	for file, want := range map[string]int{extending(""): 2, with("network: {allow: [a.example]}"): 1} {
+		if c := workerOf(t, mustLoad(t, l, file), "w").Container; len(c.Network.Allow) != want || c.Resources.Memory.V != 1<<30 {
+			t.Errorf("%s: %s, %v", file, hostsText(&c), c.Resources.Memory.V)
+		}
+	}
+	if w := mustLoad(t, l, extending("  container: {resources: {memory: 512M}}\n")); workerOf(t, w, "w").Container.Resources.Memory.V != 512<<20 {
+		t.Error("a project lowers limits for all")
+	}
+	for _, more := range []string{"network: {allow: [c.example]}", "resources: {memory: 2G}"} {
+		a := sharedAttack{l: l, file: with(more), codes: "base-widening", says: "w: "}
+		t.Run(more, a.refused)
+	}
+}
+
+// The keys that a project may write of a base's worker are those that a base's table has as
+// narrowing.
+func TestNarrowingKeys(t *testing.T) {
+	for _, key := range []string{"image", "build", "user", "env", "ports", "runtime", "pull", "workdir"} {
+		if slices.Contains(narrowingKeys(), key) {
+			t.Errorf("%s doesn't narrow", key)
+		}
+	}
+}
