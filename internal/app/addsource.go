@@ -206,10 +206,11 @@ func sourceLine(o AddOptions) (edit.Source, error) {
 		return line, nil
 	}
 	if line.As == "" {
-		line.As = strings.ToLower(path.Base(id.String()))
+		line.As = strings.ToLower(id.Name())
 	}
 	if !worker.ValidName(line.As) || strings.Contains(line.As, "--") {
-		return line, Fail(CodeUsage, "%q can't be the name of an import", line.As).Hint("name it: --as NAME")
+		return line, Fail(CodeUsage, "%q can't be the name of an import", line.As).
+			Hint("name it, in lower-case letters, digits, _ and -: `workshop add %s --as NAME`", shellquote.Quote(o.Source))
 	}
 	return line, nil
 }

@@ -72,3 +72,35 @@ func TestAddToChanged(t *testing.T) {
 		t.Errorf("%+v, %v", added, err)
 	}
 }
+
+// The name of an import is the last part of its address.
+func TestNamesOfImports(t *testing.T) {
+	for _, c := range []struct{ source, want string }{
+		{"git.example.org/acme/sast", "sast"},
+		{"git.example.org/acme/sast.git", "sast"},
+		{"git.example.org/acme/sast/", "sast"},
+		{"git.example.org/acme/SAST@^2", "sast"},
+		{"git.example.org/acme/sast.git@v1.0.0", "sast"},
+		{"https://git.example.org/acme/workers//go/review", "review"},
+		{"https://git.example.org/acme/workers.git//review@v1.0.0", "review"},
+		{"ssh://git@git.example.org:2222/sast.git", "sast"},
+		{"git+https://git.example.org/acme/sast", "sast"},
+		{"oci://registry.example.org/acme/sast", "sast"},
+		{"oci://registry.example.org/acme/sast@v1.4.2", "sast"},
+		{"oci://localhost:5000/sast@^1", "sast"},
+		{"git.example.org/acme/sast.workers", ""},
+		{"git.example.org/acme/sast--workers", ""},
+		{"oci://registry.example.org/acme/sast.workers", ""},
+		{"git.example.org/acme/" + strings.Repeat("x", 64), ""},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			line, err := sourceLine(AddOptions{Source: c.source})
+			if c.want != "" && (err != nil || line.As != c.want) {
+				t.Errorf("got %q, %v, want %s", line.As, err, c.want)
+			}
+			if c.want == "" && (CodeOf(err) != CodeUsage || !strings.Contains(strings.Join(Hints(err), ""), "--as NAME`")) {
+				t.Errorf("got %q, %v, %v", line.As, err, Hints(err))
+			}
+		})
+	}
+}

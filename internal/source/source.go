@@ -6,6 +6,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"net/url"
@@ -115,6 +116,9 @@ func (id ID) Host() string { return id.host }
 
 // Dir is the directory in the repository; "" is its root.
 func (id ID) Dir() string { return id.dir }
+
+// Name is the last part of its address: of the directory, else of the repository.
+func (id ID) Name() string { return path.Base(cmp.Or(id.dir, id.path)) }
 
 // From is the source as workshop.yaml has it.
 func (id ID) From() string {
