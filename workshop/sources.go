@@ -52,6 +52,8 @@ type UsedSource struct {
 	Original string
 	// Via are the files that name it, sorted: that of the project, and IDs.
 	Via []string
+	// As are the names of the project's imports of it, sorted.
+	As []string
 }
 
 // Limits of the sources of one workshop.
@@ -158,8 +160,14 @@ func (s *sharing) follow(f *shared, chain []string) {
 			f.fail(x.As.Source.Range, "reserved-name", fmt.Sprintf("the name %q is reserved", x.As.V), "choose another name: room and room-… are services of every project")
 			continue
 		}
-		if file := s.open(f, chain, importedFile, refOf(x.From, x.Version, x.Signer)); file != nil {
-			f.imports = append(f.imports, imported{file, *x.As, x.Source.Range})
+		file := s.open(f, chain, importedFile, refOf(x.From, x.Version, x.Signer))
+		if file == nil {
+			continue
+		}
+		if f.imports = append(f.imports, imported{file, *x.As, x.Source.Range}); f.as == ownFile {
+			used := s.opened[file.id]
+			used.As = append(used.As, x.As.V)
+			slices.Sort(used.As)
 		}
 	}
 }

@@ -131,10 +131,14 @@ func (env *Env) knownSources(s *Source, ids []string) error {
 	}
 	for _, id := range ids {
 		if !slices.Contains(names, id) {
-			return Fail(CodeUsage, "%s has no source %q", s.Base(), id).Hint("%s", sourcesHint(id, names))
+			return noSuchSource(s, id, names)
 		}
 	}
 	return nil
+}
+
+func noSuchSource(s *Source, id string, names []string) error {
+	return Fail(CodeUsage, "%s has no source %q", s.Base(), id).Hint("%s", sourcesHint(id, names))
 }
 
 func sourcesHint(id string, names []string) string {
@@ -151,38 +155,57 @@ type Chain []string
 type Why struct {
 	ID, Original, Ref, Commit, Signer string
 	Workers                           []string // that come from it
+	As                                []string // names of the file's imports of it
+	By                                []string // who names it: the file, and IDs
 	Chains                            []Chain
 }
 
-// WhySource says why the workshop has a source. Nothing is fetched.
-func (env *Env) WhySource(ctx context.Context, id string) (Why, error) {
-	s, err := env.Load(ctx)
+// WhySource says why the workshop has a source, by its ID, its address or the name of an
+// import. Nothing is fetched.
+func (env *Env) WhySource(ctx context.Context, name string) (Why, error) {
+	s, all, err := env.whySources(ctx)
 	if err != nil {
 		return Why{}, err
 	}
-	id = strings.TrimSuffix(id, "/")
+	id := strings.TrimSuffix(name, "/")
 	if parsed, err := source.ParseID(id); err == nil {
 		id = parsed.String()
 	}
-	if err := env.knownSources(s, []string{id}); err != nil {
-		return Why{}, err
-	}
+	var names []string
 	via := map[string][]string{}
-	w := Why{ID: id}
-	for _, u := range s.Workshop.Sources {
-		via[u.ID] = u.Via
-		if u.ID == id {
-			o := s.from.opened[id]
-			w.Original, w.Ref, w.Commit, w.Signer = u.Original, o.Ref, o.Commit, signerText(o.Signed)
-		}
+	for _, w := range all {
+		names, via[w.ID] = append(append(names, w.ID), w.As...), w.By
 	}
-	for i := range s.Workshop.Workers {
-		if s.Workshop.Workers[i].From == id {
-			w.Workers = append(w.Workers, s.Workshop.Workers[i].Name)
-		}
+	at := slices.IndexFunc(all, func(w Why) bool { return w.ID == id || slices.Contains(w.As, name) })
+	if at < 0 {
+		return Why{}, noSuchSource(s, name, names)
 	}
-	w.Chains = chainsTo(id, via)
+	w := all[at]
+	w.Chains = chainsTo(w.ID, via)
 	return w, nil
+}
+
+// WhySources are all sources of the workshop, without the ways to them.
+func (env *Env) WhySources(ctx context.Context) ([]Why, error) {
+	_, all, err := env.whySources(ctx)
+	return all, err
+}
+
+func (env *Env) whySources(ctx context.Context) (s *Source, all []Why, err error) {
+	if s, err = env.Load(ctx); err != nil {
+		return nil, nil, err
+	}
+	for _, u := range s.Workshop.Sources {
+		o := s.from.opened[u.ID]
+		w := Why{ID: u.ID, Original: u.Original, Ref: o.Ref, Commit: o.Commit, Signer: signerText(o.Signed), As: u.As, By: u.Via}
+		for i := range s.Workshop.Workers {
+			if s.Workshop.Workers[i].From == u.ID {
+				w.Workers = append(w.Workers, s.Workshop.Workers[i].Name)
+			}
+		}
+		all = append(all, w)
+	}
+	return s, all, nil
 }
 
 // chainsTo are the ways to a source, of which the loader has bounded length and number.
@@ -201,8 +224,9 @@ func chainsTo(id string, via map[string][]string) (out []Chain) {
 	return out
 }
 
-// SourceIDs are the sources of the workshop, for completion.
-func (env *Env) SourceIDs(ctx context.Context) []string {
+// SourceIDs are the sources of the workshop, for completion, and with names the names of
+// its imports.
+func (env *Env) SourceIDs(ctx context.Context, names bool) []string {
 	file, err := env.FindFile()
 	if err != nil {
 		return nil
@@ -214,6 +238,11 @@ func (env *Env) SourceIDs(ctx context.Context) []string {
 	var out []string
 	for id := range s.lock.Sources {
 		out = append(out, id)
+	}
+	if names && s.Workshop != nil {
+		for _, u := range s.Workshop.Sources {
+			out = append(out, u.As...)
+		}
 	}
 	slices.Sort(out)
 	return out

@@ -115,7 +115,7 @@ Then nothing is written; --dry-run shows the releases of the other sources.`,
 }
 
 func (a verbs) completeSources(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	return command.Beginning(prefix, args, a.SourceIDs(cmd.Context())), cobra.ShellCompDirectiveNoFileComp
+	return command.Beginning(prefix, args, a.SourceIDs(cmd.Context(), false)), cobra.ShellCompDirectiveNoFileComp
 }
 
 // Vendor is the verb vendor.
@@ -165,13 +165,19 @@ asked whether it may be. What is there counts only with the content that the loc
 func Why(p *command.Program) *cobra.Command {
 	a := verbs{p}
 	return &cobra.Command{
-		Use:   "why SOURCE",
+		Use:   "why [SOURCE]",
 		Short: "Show how the workshop comes to have a source",
 		Long: `why shows the release of a source that the lock has, the workers that come from it, and
-each way to it: the workshop file, and the sources between.`,
-		Example: `  workshop why git.example.org/acme/common`,
-		Args:    command.Args(1, 1),
+each way to it: the workshop file, and the sources between. SOURCE is its name in the
+lock, or that of an import. Without one all sources are listed, with who names them.`,
+		Example: `  workshop why
+  workshop why sast
+  workshop why git.example.org/acme/common`,
+		Args: command.Args(0, 1),
 		RunE: a.Run(func(ctx context.Context, _ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.whyAll(ctx)
+			}
 			w, err := a.WhySource(ctx, args[0])
 			if err != nil {
 				return err
@@ -185,6 +191,30 @@ each way to it: the workshop file, and the sources between.`,
 			}
 			return nil
 		}),
-		ValidArgsFunction: a.completeSources,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return command.Beginning(prefix, nil, a.SourceIDs(cmd.Context(), true)), cobra.ShellCompDirectiveNoFileComp
+		},
 	}
+}
+
+// whyAll lists the sources.
+func (a verbs) whyAll(ctx context.Context) error {
+	all, err := a.WhySources(ctx)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		a.Say("the workshop has no sources: `workshop add SOURCE` adds one")
+	}
+	for _, w := range all {
+		as := ""
+		if len(w.As) > 0 {
+			as = " as " + strings.Join(w.As, ", ")
+		}
+		fmt.Fprintf(a.Out, "%s%s %s, named by %s\n", app.Printable(w.ID), as, app.Printable(w.Ref), app.Printable(strings.Join(w.By, ", ")))
+	}
+	return nil
 }
