@@ -149,9 +149,19 @@ func (s *Source) outsideMounts() (wrong []string) {
 // placeOf is FILE:LINE.
 func placeOf(at diag.Range) string { return fmt.Sprintf("%s:%d", at.Filename, at.Start.Line) }
 
-// checkShared loads the files as others would: a base by what extends it, else by what
-// imports it. Only problems of the files themselves count.
+// checkShared refuses files that others can't use.
 func (env *Env) checkShared(ctx context.Context, s *Source, id source.ID, files source.Tree) error {
+	own, texts, err := s.asShared(ctx, id, files)
+	if err != nil || len(own) == 0 {
+		return err
+	}
+	env.event(Event{Kind: Problems, Diagnostics: own, Sources: texts})
+	return Fail(CodeInvalid, "%s can't be used by others: %s", env.Shown(s.Path), Count(len(own), "error"))
+}
+
+// asShared loads the files as others would: a base by what extends it, else by what
+// imports it. It returns the errors of the files themselves, and their texts.
+func (s *Source) asShared(ctx context.Context, id source.ID, files source.Tree) (own diag.List, texts map[string][]byte, err error) {
 	text := "workshop: {name: check, extends: {from: %q}}\n"
 	if s.Workshop.Needs {
 		text = "workshop: {name: check, container: {image: host}, imports: [{as: check, from: %q}]}\n"
@@ -164,10 +174,9 @@ func (env *Env) checkShared(ctx context.Context, s *Source, id source.ID, files 
 		return workshop.SourceFiles{ID: id.String(), Files: files.FS()}, nil
 	}})
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	}
-	var own diag.List
-	texts := map[string][]byte{}
+	texts = map[string][]byte{}
 	for _, d := range list {
 		name, of := strings.CutPrefix(d.Range.Filename, id.From()+"/")
 		if !of || d.Severity != diag.Error {
@@ -177,9 +186,33 @@ func (env *Env) checkShared(ctx context.Context, s *Source, id source.ID, files 
 		texts[d.Range.Filename] = files[name]
 		own = append(own, d)
 	}
-	if len(own) == 0 {
-		return nil
+	return own, texts, nil
+}
+
+// unshared are the problems of a file that others are to extend or import, and can't. One
+// that runs by itself, too, may have what is no base's: the rest is a warning there.
+func (s *Source) unshared(ctx context.Context) (diag.List, map[string][]byte, error) {
+	if !s.Workshop.Needs && len(s.Workshop.Open) == 0 {
+		return nil, nil, nil
 	}
-	env.event(Event{Kind: Problems, Diagnostics: own, Sources: texts})
-	return Fail(CodeInvalid, "%s can't be used by others: %s", env.Shown(s.Path), Count(len(own), "error"))
+	id, err := source.ParseID("git+https://localhost/" + s.Workshop.Name.V)
+	if err != nil {
+		return nil, nil, err
+	}
+	files := source.Tree(s.compiledFiles())
+	files[fileNames[0]] = s.text() // what others look for, whatever it is called yet
+	list, texts, err := s.asShared(ctx, id, files)
+	for i := range list {
+		if list[i].Range.Filename == s.ShownFile(fileNames[0]) {
+			list[i].Range.Filename = s.ShownFile(s.Base())
+		}
+	}
+	if s.Runs() != nil {
+		return list, texts, err
+	}
+	list = slices.DeleteFunc(list, func(d diag.Diagnostic) bool { return d.Code == "base-key" })
+	for i := range list {
+		list[i].Severity, list[i].Summary = diag.Warning, "nobody can extend this: "+list[i].Summary
+	}
+	return list, texts, err
 }

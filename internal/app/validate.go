@@ -56,6 +56,12 @@ func (env *Env) Validate(ctx context.Context, paths []string) (Validation, error
 			continue
 		}
 		v.Workers += len(s.Workshop.Workers)
+		wrong, texts, err := s.unshared(ctx)
+		if err != nil {
+			return v, err
+		}
+		v.Diagnostics = append(v.Diagnostics, wrong...)
+		maps.Copy(v.Sources, texts)
 		v.Diagnostics = append(v.Diagnostics, env.waived(s)...)
 		if s.Runs() != nil {
 			continue // what it becomes is seen where it is imported or extended
