@@ -218,7 +218,7 @@ func (d *decoder) document(root *node) (*workshopForm, []workerEntry) {
 	if form.Needs != nil && d.as == ownFile {
 		d.importedKeys(root)
 	}
-	if c := form.Container; c != nil && form.Extends == nil && form.Open == nil && form.Needs == nil && !c.has("image") && !c.has("build") {
+	if c := form.Container; c != nil && d.find(root, "extends") == nil && form.Open == nil && form.Needs == nil && !c.has("image") && !c.has("build") {
 		d.fail(startOf(c.Source.Range), "missing-key", "the container has no image", "write image: NAME:TAG, build: {context: ./docker/worker}, or image: host")
 	}
 	d.checkTokens(form, entries)

@@ -142,6 +142,12 @@ func (s *sharing) follow(f *shared, chain []string) {
 	if x := f.form.Extends; x != nil && x.From != nil {
 		f.base = s.open(f, chain, baseFile, refOf(x.From, x.Version, x.Signer))
 	}
+	if n := f.find(f.root, "extends"); n != nil && f.base == nil {
+		s.missing = true // it has an error
+	}
+	if n := f.find(f.root, "imports"); n != nil && len(n.items) > len(list(f.form.Imports)) {
+		s.missing = true
+	}
 	if f.form.Imports == nil {
 		return
 	}
@@ -296,6 +302,11 @@ func (s *sharing) read(got SourceFiles, ref SourceRef, as sharer) *shared {
 	if file.root = parse(d.src, p.problems); file.root == nil {
 		return nil
 	}
+	if as == importedFile && d.isBase(file.root) {
+		p.add(diag.Diagnostic{Severity: diag.Error, Code: "import-key", Range: ref.At, Summary: got.ID + " is a base, which says itself what workers are granted: it can't be imported",
+			Hint: fmt.Sprintf("extend it, in place of the import: extends: {from: %q}", ref.From)})
+		return nil
+	}
 	if as == importedFile {
 		d.importedKeys(file.root)
 	}
@@ -341,6 +352,12 @@ func (f *shared) report(p *problems) {
 	for _, x := range f.imports {
 		x.report(p)
 	}
+}
+
+// isBase reports whether a file is to be extended: it has no needs, and a container or
+// what only a base has.
+func (d *decoder) isBase(root *node) bool {
+	return d.find(root, "needs") == nil && (d.find(root, "container") != nil || d.find(root, "open") != nil || d.find(root, "extends") != nil)
 }
 
 // importedKeys refuses keys that an imported file can't have: what they say is said by

@@ -85,6 +85,10 @@ func (env *Env) AddSource(ctx context.Context, o AddOptions) (Added, error) {
 			return Added{}, err
 		}
 	}
+	if slices.ContainsFunc(fresh.Diagnostics, func(d diag.Diagnostic) bool { return d.Code == "import-key" && d.Range.Filename == s.Base() }) {
+		return Added{}, Fail(CodeUsage, "%s is a base, which says itself what workers are granted: it can't be imported", line.From).
+			Hint("extend it: `workshop add --extends %s`", shellquote.Quote(o.Source))
+	}
 	added := Added{File: env.Shown(s.Path), Line: line.String(), New: draft != nil}
 	others := slices.DeleteFunc(slices.Clone(fresh.Diagnostics), func(d diag.Diagnostic) bool { return d.Code == "import-needs" })
 	if added.Lacking = len(others) < len(fresh.Diagnostics); others.HasErrors() || o.Extends && added.Lacking {

@@ -74,6 +74,9 @@ func ParseID(text string) (ID, error) {
 	for strings.HasSuffix(id.path, ".git") && path.Base(id.path) != ".git" {
 		id.path = strings.TrimSuffix(id.path, ".git")
 	}
+	if name, version, has := strings.Cut(path.Base(cmp.Or(id.dir, id.path)), "@"); has && name != "" && versionLike().MatchString(version) {
+		return bad("its version is said by itself: version: ^" + strings.TrimLeft(version, "^~v"))
+	}
 	if id.path == "" || id.path == "." || strings.ContainsFunc(id.path, unusual) || strings.Contains(u.Path, "/../") || strings.HasSuffix(u.Path, "/..") {
 		return bad("its path is not a plain path without ..")
 	}

@@ -64,6 +64,11 @@ func TestParseID(t *testing.T) {
 		"git+https://git.example.org/acme//a\x1b[2J":              "! ",
 		"git+https://user:secret@git.example.org/a":               "! it has credentials",
 		"git+ssh://-oProxyCommand=id/a":                           "! not valid",
+		"git+https://git.example.org/acme/sast@1.0.0":             "! version: ^1.0.0",
+		"git+https://git.example.org/acme/sast@^v2":               "! version: ^2",
+		"git+https://git.example.org/acme/w//go/review@v1.0.0":    "! version: ^1.0.0",
+		"git+https://git.example.org/acme/w//@acme/review":        "git.example.org/acme/w//@acme/review",
+		"git+https://git.example.org/acme/a@b":                    "git.example.org/acme/a@b",
 		"":                                                        "! want git+https",
 	} {
 		id, err := ParseID(text)
@@ -93,19 +98,23 @@ func TestResolve(t *testing.T) {
 		tag("v1.3.9", "1"), tag("v1.4.0", "2"), tag("1.4.2", "3"), tag("v1.10.0", "4"), tag("v1.11.0-rc.1", "5"), tag("v2.0.0", "6"), tag("nightly", "7"), tag("v1.4", "8"), tag("v99", "9"),
 	}
 	for version, want := range map[string]string{
-		"^1.4":         "v1.10.0",
-		"~1.4.0":       "1.4.2",
-		"":             "v2.0.0",
-		">=1.3, <1.4":  "v1.3.9",
-		"^1.11.0-rc.0": "v1.11.0-rc.1",
-		"v1.4":         "v1.4",
-		"nightly":      "nightly",
-		commit("f"):    "refs/heads/main",
-		commit("e"):    "refs/heads/" + commit("a"),
-		commit("a"):    "! no branch or tag points at the commit",
-		"^3":           "! no tag is a version within ^3: it has",
-		"main":         "! main is a branch",
-		"none":         "! there is no tag none: it has v1.3.9",
+		"^1.4":             "v1.10.0",
+		"~1.4.0":           "1.4.2",
+		"":                 "v2.0.0",
+		">=1.3, <1.4":      "v1.3.9",
+		"^1.11.0-rc.0":     "v1.11.0-rc.1",
+		"v1.4":             "v1.4",
+		"nightly":          "nightly",
+		commit("f"):        "refs/heads/main",
+		commit("e"):        "refs/heads/" + commit("a"),
+		commit("a"):        "! no branch or tag points at the commit",
+		"^3":               "! no tag is a version within ^3: it has",
+		"main":             "! main is a branch",
+		"none":             "! there is no tag none: it has v1.3.9",
+		"1.3.9":            "! there is no tag 1.3.9: did you mean the tag v1.3.9, or ^1.3.9 for what is compatible? it has v1.3.9",
+		"v1.4.2":           "! there is no tag v1.4.2: did you mean the tag 1.4.2, or ^1.4.2 for what is compatible?",
+		"1.3":              "! there is no tag 1.3: did you mean the range ^1.3?",
+		">=1.2,<1.4 || ^3": "v1.3.9",
 	} {
 		v, err := ParseVersion(version)
 		if err != nil {
@@ -133,7 +142,7 @@ func TestResolve(t *testing.T) {
 			t.Errorf("two commits of one version beside %s: %v, %v", newer, r, err)
 		}
 	}
-	for _, bad := range []string{"^", "^y", "1.4 ||", "a\nb", ">=1 <", strings.Repeat("1", 101)} {
+	for _, bad := range []string{"^", "^y", "1.4 ||", "^1,0", "1,0", "^1.4,", ">=1, 2 || ^1", "a\nb", ">=1 <", strings.Repeat("1", 101)} {
 		if v, err := ParseVersion(bad); err == nil {
 			t.Errorf("%q is taken: %v", bad, v)
 		}

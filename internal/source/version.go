@@ -40,12 +40,48 @@ func ParseVersion(text string) (Version, error) {
 		if text == "" {
 			within, err = semver.NewConstraint("*")
 		}
-		if err != nil {
+		if err != nil || !plainRange(text) {
 			return Version{}, fmt.Errorf("%q is not a range of versions: want ^1.4, ~1.4.2 or >=1.2, <2", text)
 		}
 		v.within = within
 	}
 	return v, nil
+}
+
+// plainRange reports whether each part of a list of bounds says which bound it is: ^1,0 is
+// a slip, and would be within ^1 and nothing but 0.
+func plainRange(text string) bool {
+	for _, either := range strings.Split(text, "||") {
+		if all := strings.Split(either, ","); len(all) > 1 {
+			for _, bound := range all {
+				if bound = strings.TrimSpace(bound); bound == "" || !strings.ContainsRune("^~<>=!", rune(bound[0])) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// numbers are those of a version, as somebody writes them who means a release.
+var numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v?([0-9]+(\.[0-9]+){0,2})$`) })
+
+// versionLike is what somebody writes behind the @ of an address.
+var versionLike = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\^~]?v?[0-9]+(\.[0-9]+){0,2}$`) })
+
+// meant says what to write for a tag that isn't there and looks like a version; "" for
+// another.
+func (v Version) meant(refs []git.Ref) string {
+	m := numbers().FindStringSubmatch(v.text)
+	if m == nil {
+		return ""
+	}
+	for r := range releases(refs) {
+		if tag := strings.TrimPrefix(r.Name, tagPrefix); strings.TrimPrefix(tag, "v") == m[1] {
+			return fmt.Sprintf("did you mean the tag %s, or ^%s for what is compatible? ", tag, m[1])
+		}
+	}
+	return fmt.Sprintf("did you mean the range ^%s? ", m[1])
 }
 
 // String is the version as it was written.
@@ -112,7 +148,7 @@ func (v Version) Resolve(refs []git.Ref) (git.Ref, error) {
 			return git.Ref{}, fmt.Errorf("%s is a branch, which means another commit every day: write a tag, a range of versions or the commit %s", v.text, r.Commit)
 		}
 	}
-	return git.Ref{}, fmt.Errorf("there is no tag %s: %s", v.text, tagsText(refs))
+	return git.Ref{}, fmt.Errorf("there is no tag %s: %s%s", v.text, v.meant(refs), tagsText(refs))
 }
 
 // newest takes tags that are versions.
