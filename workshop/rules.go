@@ -137,7 +137,7 @@ func (d *decoder) checkRule(at diag.Range, value any, tag, name string) bool {
 	case "name":
 		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a valid name", name, shown), nameHint(shown))
 	case "source":
-		d.fail(at, "bad-source", fmt.Sprintf("%s %q is not the address of a source", name, shown), `write "git+https://HOST/PATH//DIRECTORY"`)
+		d.fail(at, "bad-source", fmt.Sprintf("%s %q is not the address of a source", name, shown), sourceHint(shown))
 	case "fingerprint":
 		d.fail(at, "bad-source", fmt.Sprintf("%s %q is not the fingerprint of a key", name, shown), "write SHA256:… as `ssh-keygen -lf KEY.pub` prints it")
 	case "envname":
@@ -229,6 +229,18 @@ func (d *decoder) outOfRange(at diag.Range, value, rule, param, name string) {
 		hint = fmt.Sprintf("write %s: %s%s; a number without a unit is bytes", name, value, unit)
 	}
 	d.fail(at, "out-of-range", fmt.Sprintf("%s is %s, %s %s", name, show(value), word, limit), hint)
+}
+
+// sourceHint is the address that was probably meant.
+func sourceHint(s string) string {
+	host, _, deeper := strings.Cut(s, "/")
+	switch {
+	case sourceRE().MatchString("git+" + s):
+		return fmt.Sprintf("write %q", "git+"+s)
+	case deeper && strings.Contains(host, ".") && !strings.Contains(s, ":") && host[0] != '.':
+		return fmt.Sprintf("write %q", "git+https://"+s)
+	}
+	return `write "git+https://HOST/PATH//DIRECTORY"`
 }
 
 // nameHint makes a name of what was written.

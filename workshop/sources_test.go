@@ -495,3 +495,21 @@ func TestNoSources(t *testing.T) {
 		t.Error(list.Error())
 	}
 }
+
+// The hint about an address is the one that was meant.
+func TestSourceHints(t *testing.T) {
+	for _, c := range []struct{ from, want string }{
+		{"https://git.example.org/acme/sast", `write "git+https://git.example.org/acme/sast"`},
+		{"ssh://git@git.example.org/acme/sast", `write "git+ssh://git@git.example.org/acme/sast"`},
+		{"git.example.org/acme/sast//go", `write "git+https://git.example.org/acme/sast//go"`},
+		{"./sast", `write "git+https://HOST/PATH//DIRECTORY"`},
+		{"acme/sast", `write "git+https://HOST/PATH//DIRECTORY"`},
+		{"git@git.example.org:acme/sast", `write "git+https://HOST/PATH//DIRECTORY"`},
+		{"/a.b/c", `write "git+https://HOST/PATH//DIRECTORY"`},
+		{"", `write "git+https://HOST/PATH//DIRECTORY"`},
+	} {
+		if got := sourceHint(c.from); got != c.want {
+			t.Errorf("%q: %s, want %s", c.from, got, c.want)
+		}
+	}
+}

@@ -42,11 +42,12 @@ func TestAddBase(t *testing.T) {
 		{"no workers", "workshop:\n  name: x\n  workers: []\n", plainBase, "", "remove it: the workers of the base are there without a word"},
 		{"a base without an image", "", "  container: {tmp: 10M}\n  open: {images: ['acme/*']}\n  workers: [{name: w, tools: [], instructions: x}]\n", "",
 			"write workshop.yaml with what is missing, and run `workshop lock`:\n  workshop:\n    name: project\n    extends:"},
+		{"declined", "", "-", "", "was declined"},
 		{"another mistake", "workshop:\n  name: x\n  nosuch: 1\n", plainBase, "", "nosuch"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newShared(t)
-			s.base("v1.1.0", c.base)
+			s.base("v1.1.0", strings.TrimPrefix(c.base, "-"))
 			file := filepath.Join(s.env.Dir, "workshop.yaml")
 			if c.file == "" {
 				if err := os.Remove(file); err != nil {
@@ -55,12 +56,15 @@ func TestAddBase(t *testing.T) {
 			} else {
 				s.write("workshop.yaml", c.file)
 			}
-			s.answer(true, true)
+			s.answer(c.base != "-", true)
 			added, err := s.env.AddSource(t.Context(), AddOptions{Source: s.from, Extends: true})
 			now, _ := os.ReadFile(file)
 			if c.says != "" {
 				if err == nil || added.Written || string(now) != c.file || !strings.Contains(s.said.String()+err.Error(), c.says) {
 					t.Errorf("%v\n%s\n%s", err, s.said.String(), now)
+				}
+				if c.base == "-" && strings.Contains(s.said.String(), "what is missing") {
+					t.Error(s.said.String())
 				}
 				return
 			}

@@ -93,7 +93,8 @@ func (env *Env) AddSource(ctx context.Context, o AddOptions) (Added, error) {
 	others := slices.DeleteFunc(slices.Clone(fresh.Diagnostics), func(d diag.Diagnostic) bool { return d.Code == "import-needs" })
 	if added.Lacking = len(others) < len(fresh.Diagnostics); others.HasErrors() || o.Extends && added.Lacking {
 		err := env.loaded(fresh)
-		if added.New {
+		worse := slices.ContainsFunc(others, func(d diag.Diagnostic) bool { return d.Severity == diag.Error && d.Code != "missing-key" })
+		if added.New && !worse {
 			env.hint("nothing was written; write %s with what is missing, and run `workshop lock`:\n%s", added.File, strings.TrimSpace(string(text)))
 		}
 		return added, err
@@ -199,6 +200,9 @@ func sourceLine(o AddOptions) (edit.Source, error) {
 		from = "git+https://" + from
 	}
 	id, err := source.ParseID(from)
+	if at := strings.LastIndexByte(from, ':'); err != nil && strings.HasPrefix(from, "oci://") && at > strings.LastIndexByte(from, '/') {
+		return edit.Source{}, Fail(CodeUsage, "%w", err).Hint("`workshop add %s`", shellquote.Quote(from[:at]+"@"+from[at+1:]))
+	}
 	if err != nil {
 		return edit.Source{}, Fail(CodeUsage, "%w", err)
 	}

@@ -26,6 +26,7 @@ func TestAddressesOfSources(t *testing.T) {
 	for from, want := range map[string]string{
 		"git.example.org/acme/sast": "git+https://git.example.org/acme/sast", "127.0.0.1:8443/acme/sast@^1": "git+https://127.0.0.1:8443/acme/sast", "https://git/acme/sast": "git+https://git/acme/sast",
 		"ssh://git@git.example.org/acme/sast": "git+ssh://git@git.example.org/acme/sast", "oci://registry.example.org/acme/sast@v1": "oci://registry.example.org/acme/sast", "git+https://git.example.org/a//b": "git+https://git.example.org/a//b",
+		"oci://registry.example.org/acme/sast:v1": "!`workshop add oci://registry.example.org/acme/sast@v1`",
 		"./sast": "!a directory of this machine", "../sast": "!a directory of this machine", "/srv/sast": "!a directory of this machine", "~/sast": "!a directory of this machine",
 		"acme/sast": "!as in github.com/acme/sast", "git@git.example.org:acme/sast.git": "!`workshop add ssh://git@git.example.org/acme/sast.git`",
 	} {

@@ -70,11 +70,11 @@ func (s *sources) open(ctx context.Context, ref workshop.SourceRef) (workshop.So
 func (s *sources) find(ctx context.Context, ref workshop.SourceRef) (*openedSource, error) {
 	id, err := source.ParseID(ref.From)
 	if err != nil {
-		return nil, noSource("bad-source", "%s", err)
+		return nil, withHint(noSource("bad-source", "%s", err), "its address is one like git+https://HOST/PATH//DIRECTORY, and its version a key beside it")
 	}
 	version, err := source.ParseVersion(ref.Version)
 	if err != nil {
-		return nil, noSource("bad-source", "%s", err)
+		return nil, withHint(noSource("bad-source", "%s", err), "write `version: ^1.4` for the newest release that is compatible with 1.4")
 	}
 	settings, err := s.said()
 	if err != nil {
