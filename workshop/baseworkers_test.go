@@ -1,10 +1,14 @@
 package workshop
 
 import (
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/llmdo/workshop/firewall"
 )
 
 // narrowed is a base with a worker that has something of all, which the workshop's container
@@ -139,5 +143,48 @@ func TestNarrowingKeys(t *testing.T) {
 		if slices.Contains(narrowingKeys(), key) {
 			t.Errorf("%s doesn't narrow", key)
 		}
+	}
+}
+
+// B47: whatever a project says of its base's worker, that has no more than without a word.
+func TestNarrowedHolds(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 47))
+	loaded, less := 0, 0
+	for range 4000 {
+		base := allParts.below(r)
+		has := base.below(r)
+		const head = "workshop:\n  name: x\n"
+		s := sharedFiles{
+			base:    head + "  container: " + base.text(r, false, true, "image: x") + "\n  workers: [{name: v, container: " + has.text(r, true, true) + "}]\n",
+			project: head + "  extends: {from: \"" + baseFrom + "\"}\n  container: " + base.below(r).text(r, false, true) + "\n",
+		}
+		l := s.library()
+		o := Options{OpenSource: l.open, Home: "/home/me", Root: "/home/me/app"}
+		before, _ := Load(t.Context(), l[""], "workshop.yaml", o)
+		if before == nil {
+			continue
+		}
+		s.project += "  workers: [{name: v, container: " + has.below(r).text(r, true, true) + "}]\n"
+		l = s.library()
+		delete(l[""], "workers/v.md")
+		after, list := Load(t.Context(), l[""], "workshop.yaml", o)
+		if after == nil {
+			if !list.HasErrors() {
+				t.Fatalf("no workshop and no error of\n%s", s)
+			}
+			continue
+		}
+		loaded++
+		a, b := workerOf(t, before, "v").Container, workerOf(t, after, "v").Container
+		if !reflect.DeepEqual(a, b) {
+			less++
+		}
+		noMore(t, "v", &b, a, s)
+		if a.Image != b.Image || !reflect.DeepEqual(a.Env, b.Env) || a.User != b.User || !reflect.DeepEqual(a.Ports, b.Ports) || len(b.Network.Deny) < len(a.Network.Deny) && b.Network.Mode.V != firewall.None {
+			t.Fatalf("the worker has another image, variables, user, ports or denied hosts of\n%s", s)
+		}
+	}
+	if loaded < 60 || less < 40 {
+		t.Errorf("only %d are workshops, and %d narrow", loaded, less)
 	}
 }
