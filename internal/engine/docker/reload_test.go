@@ -130,10 +130,9 @@ func TestReloadThatFails(t *testing.T) {
 			want := f.observe(t).PolicyDigest
 			f.allow(t, c.name)
 			p := f.plan(t)
-			p.ReloadTimeout = 2 * time.Second
 			switch c.name {
-			case "never.example.org":
-				p.ReloadTimeout = 0
+			case "silence.example.org":
+				p.ReloadTimeout = 2 * time.Second
 			case "half.example.org":
 				want = firewall.Digest(f.c.Policy)
 			}

@@ -159,7 +159,7 @@ func (f *fixture) plan(t testing.TB, only ...string) *engine.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.WaitTimeout = 20 * time.Second
+	p.WaitTimeout = time.Minute
 	return p
 }
 
