@@ -150,7 +150,7 @@ func ReservedName(name string) bool {
 // approvalsForm is `approvals:` as it is written.
 type approvalsForm struct {
 	Source  diag.Source
-	Default *Value[Approval] `key:"default" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be visible in the file." example:"write default: ask" default:"ask" doc:"Decision for calls that no rule matches."`
+	Default *Value[Approval] `key:"default" validate:"oneof=auto ask deny" literal:"What needs a person's yes must be visible in the file." example:"write default: ask" default:"ask" doc:"Decision for calls that no rule matches. If not set, tools that only read inside the worker run without a question and every other call is asked about; if set, it applies to reading too."`
 	Rules   *[]approvalForm  `key:"rules" example:"write rules: [{tool: shell, match: git status, approval: auto}]" doc:"Rules in order; the first that matches a call decides."`
 }
 
