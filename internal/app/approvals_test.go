@@ -231,6 +231,27 @@ func TestAlwaysFails(t *testing.T) {
 	}
 }
 
+// B47: where a base closes approvals, always isn't offered: the rule would be refused.
+func TestAlwaysUnderABase(t *testing.T) {
+	for open, want := range map[string]bool{"": false, "  open: {approvals: true}\n": true} {
+		s := newShared(t)
+		s.base("v1.1.0", open+strings.ReplaceAll(plainBase, "read_file", "shell"))
+		s.write("workshop.yaml", "workshop:\n  name: x\n  extends: {from: '"+s.from+"', version: ^1.1}\n")
+		s.lock(LockOptions{})
+		file := filepath.Join(s.env.Dir, "workshop.yaml")
+		s.env.Settings.ApprovalsMax = "ask"
+		person := &says{answer: approval.Once}
+		if _, err := s.env.testGate(t, file, ApprovalOptions{}, person).Allow(t.Context(), shellCall("git status"), nil); err != nil || (person.q.Change != "") != want || person.q.Rule == nil {
+			t.Errorf("open %q: %v %+v", open, err, person.q)
+		}
+		_, err := s.env.testGate(t, file, ApprovalOptions{}, nil).Allow(t.Context(), shellCall("git status"), nil)
+		refused, is := errors.AsType[*approval.RefusedError](err)
+		if !is || strings.Contains(refused.Hint, "answer always") != want {
+			t.Errorf("open %q: %v %+v", open, err, refused)
+		}
+	}
+}
+
 // changing says always once somebody else has saved the file.
 type changing struct{ file string }
 

@@ -24,13 +24,23 @@ type keptRules struct {
 	accepted trust.List[approval.Rule]
 }
 
-// Preview shows the lines that Write would change in the workshop.yaml.
-func (k *keptRules) Preview(r approval.Rule, before *workshop.ApprovalRule) (string, error) {
+// Preview shows the lines that Write would change in the workshop.yaml. It fails where the
+// file would be refused with them, as where its base closes approvals (B47).
+func (k *keptRules) Preview(ctx context.Context, r approval.Rule, before *workshop.ApprovalRule) (string, error) {
 	old, changed, err := k.edited(r, before)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
+	if !bytes.Equal(old, changed) {
+		s, err := k.env.read(ctx, k.file, reading{text: changed})
+		if err != nil {
+			return "", err
+		}
+		if s.Workshop == nil {
+			return "", fmt.Errorf("with the rule, %s would be invalid", k.env.Shown(k.file))
+		}
+	}
 	if bytes.Equal(old, changed) {
 		fmt.Fprintf(&b, "%s has the rule; you agree to it:\n", k.env.Shown(k.file))
 		fmt.Fprintf(&b, "%s\n", r.Line())

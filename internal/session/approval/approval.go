@@ -125,7 +125,7 @@ type Remember interface {
 	// Preview tells what Write would change, as text for a person; never empty
 	// without an error. before is the rule of the file that asks for calls that r
 	// is about, which r must precede; nil: none does.
-	Preview(r Rule, before *workshop.ApprovalRule) (string, error)
+	Preview(ctx context.Context, r Rule, before *workshop.ApprovalRule) (string, error)
 	// Write writes the rule down. An error means that nothing was written.
 	Write(ctx context.Context, r Rule, before *workshop.ApprovalRule) error
 }

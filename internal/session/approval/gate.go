@@ -49,7 +49,7 @@ func (g *Gate) Allow(ctx context.Context, c Call, possible func(context.Context)
 	case v.Decision == workshop.ApprovalAuto:
 		return v, nil
 	case v.Decision == workshop.ApprovalDeny:
-		return v, g.denied(c, v)
+		return v, g.denied(ctx, c, v)
 	case g.recall(c, &v):
 		return v, nil
 	}
@@ -59,7 +59,7 @@ func (g *Gate) Allow(ctx context.Context, c Call, possible func(context.Context)
 		}
 	}
 	if g.Asker == nil {
-		return v, g.unanswered(c, v)
+		return v, g.unanswered(ctx, c, v)
 	}
 	turn := g.turns()
 	select {
@@ -92,7 +92,7 @@ func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
 	}
 	before := v.rule
 	if q.Rule != nil && g.Remember != nil {
-		change, err := g.Remember.Preview(*q.Rule, before)
+		change, err := g.Remember.Preview(ctx, *q.Rule, before)
 		if err == nil {
 			q.Change = change
 		}
@@ -112,7 +112,7 @@ func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
 	case err != nil:
 		no := notAnswered(c, "nobody could be asked: "+err.Error(), err)
 		if ctx.Err() == nil { // else who ended the call doesn't want to know how to allow it
-			no.Hint, no.Again = g.howToAllow(c, v)
+			no.Hint, no.Again = g.howToAllow(context.WithoutCancel(ctx), c, v)
 		}
 		return v, no
 	case answer == No:
@@ -128,7 +128,7 @@ func (g *Gate) ask(ctx context.Context, c Call, v Verdict) (Verdict, error) {
 		g.keep(*q.Rule, c.Worker, v)
 	case Always:
 		// What is written must be what was shown.
-		now, err := g.Remember.Preview(*q.Rule, before)
+		now, err := g.Remember.Preview(ctx, *q.Rule, before)
 		if err == nil && now != q.Change {
 			err = errChanged
 		}

@@ -57,7 +57,7 @@ type book struct {
 	n       int
 }
 
-func (b *book) Preview(r Rule, _ *workshop.ApprovalRule) (string, error) {
+func (b *book) Preview(_ context.Context, r Rule, _ *workshop.ApprovalRule) (string, error) {
 	if b.n++; b.changes {
 		return r.Line() + strings.Repeat("x", b.n), nil
 	}

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"strings"
 
@@ -60,7 +61,7 @@ func (e *RefusedError) Unwrap() error { return e.err }
 var errChanged = errors.New("the file was changed by another program")
 
 // denied says what denies.
-func (g *Gate) denied(c Call, v Verdict) *RefusedError {
+func (g *Gate) denied(ctx context.Context, c Call, v Verdict) *RefusedError {
 	e := &RefusedError{Call: c, Why: v.Why}
 	switch {
 	case v.rule != nil && v.rule.Approval == workshop.ApprovalDeny:
@@ -68,15 +69,15 @@ func (g *Gate) denied(c Call, v Verdict) *RefusedError {
 	case g.Policy.Max == workshop.ApprovalDeny:
 		e.Hint = "to be asked, set WORKSHOP_APPROVALS_MAX=ask, or `approvals_max: ask` in " + cmp.Or(g.Settings, "config.yaml")
 	case g.Policy.Strict:
-		e.Hint, e.Again = g.howToAllow(c, v)
+		e.Hint, e.Again = g.howToAllow(ctx, c, v)
 	}
 	return e
 }
 
 // unanswered is for calls that need a yes where nobody is.
-func (g *Gate) unanswered(c Call, v Verdict) *RefusedError {
+func (g *Gate) unanswered(ctx context.Context, c Call, v Verdict) *RefusedError {
 	e := &RefusedError{Call: c, Why: "it needs a person's yes, and nobody can be asked", Because: v.Why, Advice: "don't retry, tell the person"}
-	e.Hint, e.Again = g.howToAllow(c, v)
+	e.Hint, e.Again = g.howToAllow(ctx, c, v)
 	return e
 }
 
@@ -105,7 +106,7 @@ const (
 
 // howToAllow says the one best way how such a call can pass without a person, the
 // narrowest first, and has a command line for it; docs/approvals.md has the others.
-func (g *Gate) howToAllow(c Call, v Verdict) (hint, again string) {
+func (g *Gate) howToAllow(ctx context.Context, c Call, v Verdict) (hint, again string) {
 	r := g.offered(c, v)
 	if v.unsure || r == nil {
 		return "no rule can let just this call pass: run it where a terminal can ask you, or with --approve-all", ""
@@ -119,6 +120,11 @@ func (g *Gate) howToAllow(c Call, v Verdict) (hint, again string) {
 		}
 	} else {
 		again = commandLine(c)
+	}
+	if g.Remember != nil {
+		if _, err := g.Remember.Preview(ctx, *r, v.rule); err != nil {
+			return begin + "run it where a terminal can ask you, and answer once or session: a rule can't be kept (" + err.Error() + ")" + once, again
+		}
 	}
 	switch {
 	case g.Remember != nil && v.capped && *r == (Rule{v.rule0().Tool, v.rule0().Match}):
