@@ -5,6 +5,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -161,6 +162,16 @@ func TestB47_SharedWorkshops(t *testing.T) {
 	if s.Read("workshop.lock") != lock {
 		t.Error("the lock was written")
 	}
+
+	// What is allowed is what is published: here nobody agreed to the commit itself.
+	if d := s.Expect(4, "vendor"); !strings.Contains(d.Err, "no branch or tag of it points at the commit") {
+		t.Error(d.Err)
+	}
+	commit := regexp.MustCompile(`(?s)/sast:.*?commit: ([0-9a-f]{40})`).FindStringSubmatch(lock)
+	if commit == nil {
+		t.Fatal(lock)
+	}
+	testutil.Git(t, filepath.Join(served, "sast.git"), "tag", "-f", "v1.0.0", commit[1])
 
 	// Vendored, without a server and a cache.
 	s.Expect(0, "vendor")
