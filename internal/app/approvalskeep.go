@@ -32,7 +32,10 @@ func (k *keptRules) Preview(ctx context.Context, r approval.Rule, before *worksh
 		return "", err
 	}
 	var b strings.Builder
-	if !bytes.Equal(old, changed) {
+	if bytes.Equal(old, changed) {
+		fmt.Fprintf(&b, "%s has the rule; you agree to it:\n", k.env.Shown(k.file))
+		fmt.Fprintf(&b, "%s\n", r.Line())
+	} else {
 		s, err := k.env.read(ctx, k.file, reading{text: changed})
 		if err != nil {
 			return "", err
@@ -40,11 +43,6 @@ func (k *keptRules) Preview(ctx context.Context, r approval.Rule, before *worksh
 		if s.Workshop == nil {
 			return "", fmt.Errorf("with the rule, %s would be invalid", k.env.Shown(k.file))
 		}
-	}
-	if bytes.Equal(old, changed) {
-		fmt.Fprintf(&b, "%s has the rule; you agree to it:\n", k.env.Shown(k.file))
-		fmt.Fprintf(&b, "%s\n", r.Line())
-	} else {
 		fmt.Fprintf(&b, "%s\n", k.env.Shown(k.file))
 		for _, line := range changedLines(old, changed) {
 			b.WriteString(line + "\n")
