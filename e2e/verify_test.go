@@ -134,13 +134,15 @@ func TestVerifyLive(t *testing.T) {
 func TestVerifyOfAHostileWorker(t *testing.T) {
 	s := scenario.New(t, "verify", "what a worker keeps from being tested is neither held nor broken")
 	prepareVerify(s)
-	s.Write("out/kill.sh", `echo begun
-while :; do for p in /proc/[0-9]*; do
-	case "$(tr '\0' ' ' <$p/cmdline 2>/dev/null)" in */workshop-init\ probe*) kill -9 ${p#/proc/} 2>/dev/null;; esac
-done; done
+	// Nothing is forked: a probe lives for less than a shell's round with a process each.
+	s.Write("out/kill.pl", `$| = 1; print "begun";
+while (1) { for (glob "/proc/[0-9]*") {
+	open my $f, "<", "$_/cmdline" or next;
+	kill 9, substr $_, 6 if join(" ", split /\0/, <$f> // "") =~ m{/workshop-init probe};
+} }
 `)
 	s.Up()
-	kills := s.Command(t.Context(), "exec", "first", "--", "sh", "/workspace/out/kill.sh")
+	kills := s.Command(t.Context(), "exec", "first", "--", "perl", "/workspace/out/kill.pl")
 	out, err := kills.StdoutPipe()
 	if err == nil {
 		err = kills.Start()
