@@ -185,9 +185,8 @@ func TestB21_LiveChangeEndsWithTheGuard(t *testing.T) {
 	s.Up()
 	s.Sees("worker", "http http://closed.example.org/ -> 200", "http http://budget.example.org/ -> 200")
 	says(s, s.Expect(0, "firewall", "deny", "closed.example.org"), "until the workshop stops")
-	s.Eventually("the budget is spent", func() bool {
-		return s.Probe("worker", "http http://budget.example.org/")[0].Seen == "403"
-	})
+	long := "http http://budget.example.org/" + strings.Repeat("x", 400) // spends it in three
+	s.Eventually("the budget is spent", func() bool { return s.Probe("worker", long)[0].Seen == "403" })
 	for name, end := range map[string]func(){
 		"stopped and started": func() {
 			s.Stop("guard")

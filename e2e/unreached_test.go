@@ -107,9 +107,10 @@ func TestNoRoomIsTold(t *testing.T) {
 		return strings.Contains(s.Run("firewall", "show").Out, "the guard doesn't have its sockets")
 	})
 	const want = "[The worker's network doesn't run: tell the person.]"
-	if text, _ := answerOf(t, c.ask("tools/call", `{"name": "shell", "arguments": {"command": "curl -sS http://allowed.example.org/"}}`).Result); !strings.Contains(text, want) {
-		t.Errorf("the model is told %q, want %q", text, want)
-	}
+	s.Eventually("the model is told", func() bool { // a busy machine may not answer in [app.AskTime]
+		text, _ := answerOf(t, c.ask("tools/call", `{"name": "shell", "arguments": {"command": "curl -sS http://allowed.example.org/"}}`).Result)
+		return strings.Contains(text, want)
+	})
 	c.end()
 	c.ended()
 	if n := strings.Count(c.errs.String(), "the room of editor is not running, so it has no network: `workshop "); n != 1 {
