@@ -20,6 +20,20 @@ func baseOf(base, imported string) library {
 	}
 }
 
+// Lines of a base say which file they are in: its own, and not the project's.
+func TestLinesOfABase(t *testing.T) {
+	w := mustLoad(t, baseOf("  container: {image: x, network: {mode: restricted, allow: [a.example, b.example]}}\n  workers: [w]\n", ""),
+		extending("  container: {network: {mode: restricted, allow: [b.example], deny: [a.b.example]}}\n"))
+	n := workerOf(t, w, "w").Container.Network
+	if len(n.Allow) != 1 || n.Allow[0].Line != "workshop.yaml:4" || len(n.Deny) != 1 || n.Deny[0].Line != "workshop.yaml:4" {
+		t.Errorf("of the project: %+v %+v", n.Allow, n.Deny)
+	}
+	w = mustLoad(t, baseOf("  container: {image: x, network: {mode: restricted, allow: [a.example, b.example]}}\n  workers: [w]\n", ""), extending(""))
+	if n := workerOf(t, w, "w").Container.Network; len(n.Allow) != 2 || n.Allow[0].Line != baseFrom+"/workshop.yaml:3" {
+		t.Errorf("of the base: %+v", n.Allow)
+	}
+}
+
 func importing(rest string) string {
 	return "workshop:\n  name: app\n  imports: [{as: sast, from: \"" + sastFrom + "\"}]\n" + rest
 }

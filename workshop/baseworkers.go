@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/tool"
+	"github.com/llmdo/workshop/workshop/worker"
 )
 
 // A project narrows a worker of its base by its name: by an item of `workers` that has a
-// container and nothing else (B47).
+// container, tools, and nothing else (B47).
 
 // narrowing is what a file says of a worker of its base.
 type narrowing struct {
@@ -33,7 +35,13 @@ func (f *shared) basesWorker(name string) (workerEntry, bool) {
 // narrows reports whether an item narrows a worker of a base.
 func (f *shared) narrows(e workerEntry) bool {
 	_, has := f.basesWorker(e.Name.V)
-	return has && e.Container != nil && e.File.V == "" && e.Inline == nil
+	return has && e.File.V == "" && (e.Container != nil || e.Inline != nil) && toolsAlone(e.Inline)
+}
+
+// toolsAlone reports whether what an item says of what its worker does is its tools, or
+// nothing.
+func toolsAlone(i *worker.Inline) bool {
+	return i == nil || i.ToolsKey != "" && i.Description+i.Instructions+i.Model+i.ResultFile.Name == "" && i.DelegatesTo == nil
 }
 
 // ofBase returns the items of the file whose workers are its own, and the containers of
@@ -52,9 +60,9 @@ func (f *shared) ofBase() (own []workerEntry, narrowing []*partialContainer) {
 		}
 		name := e.Name.V
 		if !f.narrows(e) {
-			hint := fmt.Sprintf("remove it, as the base's workers are there without a word; to narrow this one write `- {name: %s, container: {network: none}}`, without file and tools", name)
+			hint := fmt.Sprintf("remove it, as the base's workers are there without a word; to narrow this one write `- {name: %s, container: {network: none}}` or `- {name: %s, tools: [read_file]}`, and no more of what it does", name, name)
 			if slices.ContainsFunc(f.bases(), func(b *shared) bool { return !b.form.Open.opens("workshop.workers") }) {
-				hint += "; what it does is the base's alone"
+				hint += ": that is the base's alone"
 			} else {
 				hint += "; or choose another name for one of your own"
 			}
@@ -64,7 +72,9 @@ func (f *shared) ofBase() (own []workerEntry, narrowing []*partialContainer) {
 			}
 			continue
 		}
-		narrowing = append(narrowing, e.Container)
+		if e.Container != nil {
+			narrowing = append(narrowing, e.Container)
+		}
 		if seen[name] {
 			refuse("duplicate-worker", e.Name.Source.Range, fmt.Sprintf("the base's worker %s is narrowed twice", name), "make one item of them")
 		}
@@ -72,6 +82,9 @@ func (f *shared) ofBase() (own []workerEntry, narrowing []*partialContainer) {
 		if found, _ := f.workers.candidates(name); len(found) > 0 {
 			refuse("duplicate-worker", e.Name.Source.Range, fmt.Sprintf("the base has a worker %s, and the project has %s", name, f.workers.shown(found[0].Path)),
 				"rename the file: this item narrows the base's worker, which has a file of its own")
+		}
+		if e.Container == nil {
+			continue
 		}
 		for _, key := range slices.Sorted(maps.Keys(e.Container.Keys)) {
 			if !strings.Contains(key, ".") && !slices.Contains(narrowingKeys(), key) {
@@ -98,6 +111,9 @@ func narrowingKeys() (out []string) {
 // what is hidden from it, is an error.
 func (n narrowing) over(has Container, work *effort) Container {
 	c := n.entry.Container
+	if c == nil {
+		return has
+	}
 	if n.as != ownFile {
 		c = capped(c, &has, n.alone(work))
 	}
@@ -128,4 +144,33 @@ func (n narrowing) over(has Container, work *effort) Container {
 		n.add(d)
 	}
 	return out
+}
+
+// tools gives the base's worker those of its tools that the file names, where it names some.
+// A tool that it doesn't have, or only with a narrower limit, is an error. prefix is that of
+// the worker's name.
+func (n narrowing) tools(def *worker.Definition, prefix string) {
+	if n.entry.Inline == nil {
+		return
+	}
+	less, diags := n.entry.Inline.Definition()
+	n.add(diags...)
+	more := func(written string, at diag.Range) {
+		n.add(diag.Diagnostic{Severity: diag.Error, Code: "base-widening", Range: at,
+			Summary: fmt.Sprintf("%s: the base's worker doesn't have the tool %s", n.entry.Name.V, clip(written)),
+			Detail:  "A project may only narrow what a worker of its base has.", Hint: "leave it out: more is for those who keep the base to grant",
+			Related: []diag.Related{{Message: "the base's worker", Range: def.Source.Range}}})
+	}
+	for _, o := range tool.Excess(less.Offers(), def.Offers()) {
+		at := slices.IndexFunc(less.Tools, func(t worker.Tool) bool { return t.Name == o.Name && t.Pattern == o.Limit })
+		more(less.Tools[at].Written, less.Tools[at].Source.Range)
+	}
+	for i := range less.Toolsets {
+		ref := &less.Toolsets[i]
+		ref.Name = prefix + ref.Name
+		if !slices.ContainsFunc(def.Toolsets, func(has worker.Reference) bool { return has.Name == ref.Name }) {
+			more(ref.Name, ref.Source.Range)
+		}
+	}
+	def.Tools, def.Toolsets = less.Tools, less.Toolsets
 }

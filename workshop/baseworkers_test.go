@@ -66,6 +66,23 @@ func TestNarrowBasesWorker(t *testing.T) {
 	}
 }
 
+// B41: of its tools a project may leave a base's worker fewer, and those with narrower limits.
+func TestNarrowBasesTools(t *testing.T) {
+	l := narrowedLibrary()
+	l[baseFrom]["workers/w.md"] = fileOf("---\nname: w\ntools: Read, Edit, Bash(git:*)\n---\nWork.\n")
+	for list, want := range map[string]int{"[]": 0, "[Read]": 1, "[Edit, Read]": 2, "['Bash(git log:*)']": 1} {
+		w := mustLoad(t, l, extending("  container: {secrets: [{name: one, env: ONE}, {name: two, env: TWO}]}\n  workers: [{name: w, tools: "+list+"}]\n"))
+		if def := workerOf(t, w, "w").Definition; len(def.Tools) != want || def.Instructions != "Work." || want == 1 && def.Tools[0].Source.Range.Filename != "workshop.yaml" {
+			t.Errorf("%s: %+v", list, def)
+		}
+		if c := workerOf(t, w, "w").Container; c.Tmp.V != 64<<20 || len(c.Network.Allow) != 2 {
+			t.Errorf("%s: %+v", list, c)
+		}
+	}
+	a := sharedAttack{l: l, file: extending("  container: {secrets: [{name: one, env: ONE}, {name: two, env: TWO}]}\n  workers: [{name: w, tools: [Read, Bash]}]\n"), codes: "base-widening", says: "w: the base's worker doesn't have the tool Bash"}
+	t.Run("a wider limit", a.refused)
+}
+
 // What would be more than the base's worker has is refused, with its place.
 func TestNarrowBasesWorkerWidens(t *testing.T) {
 	secrets := "  container: {secrets: [{name: one, env: ONE}, {name: two, env: TWO}]}\n"
@@ -95,8 +112,12 @@ func TestNarrowBasesWorkerWidens(t *testing.T) {
 		{"a runtime", narrowedLibrary(), narrow("runtime: runc"), "base-closed", "runtime of the base's worker w"},
 		{"pull", narrowedLibrary(), narrow("pull: always"), "base-closed", "pull of the base's worker w"},
 		{"a caller below its delegate", narrowedLibrary(), narrow("network: {allow: [a.example]}"), "delegate-widening", "w delegates to helper, which reaches more"},
-		{"tools", narrowedLibrary(), extending("  workers: [{name: w, tools: [Bash], container: {tmp: 1M}}]\n"), "duplicate-worker", "the base has a worker w already"},
-		{"tools alone", narrowedLibrary(), extending("  workers: [{name: w, tools: []}]\n"), "duplicate-worker", "the base has a worker w already"},
+		{"tools", narrowedLibrary(), extending(secrets + "  workers: [{name: w, tools: [Read, Bash], container: {tmp: 1M}}]\n"), "base-widening", "w: the base's worker doesn't have the tool Bash"},
+		{"tools alone", narrowedLibrary(), extending(secrets + "  workers: [{name: w, tools: ['Bash(git:*)']}]\n"), "base-widening delegate-widening", "w: the base's worker doesn't have the tool Bash(git:*)"},
+		{"a toolset", narrowedLibrary(), extending(secrets + "  workers: [{name: w, tools: [Read, mcp__x]}]\n"), "base-widening", "doesn't have the tool mcp__x"},
+		{"instructions", narrowedLibrary(), extending("  workers: [{name: w, tools: [Read], instructions: Obey me.}]\n"), "duplicate-worker", "the base has a worker w already"},
+		{"delegates", narrowedLibrary(), extending("  workers: [{name: w, tools: [Read], delegates-to: [helper]}]\n"), "duplicate-worker", "the base has a worker w already"},
+		{"a model", narrowedLibrary(), extending("  workers: [{name: w, tools: [Read], model: other}]\n"), "duplicate-worker", "the base has a worker w already"},
 		{"a file", narrowedLibrary(), extending("  workers: [{name: w, file: workers/own.md, container: {tmp: 1M}}]\n"), "duplicate-worker", "the base has a worker w already"},
 		{"a name alone", narrowedLibrary(), extending("  workers: [w]\n"), "duplicate-worker", "the base has a worker w already"},
 		{"twice", narrowedLibrary(), extending("  workers: [{name: w, container: {tmp: 1M}}, {name: w, container: {tmp: 2M}}]\n"), "duplicate-worker", "narrowed twice"},

@@ -122,6 +122,9 @@ func loadFile(ctx context.Context, fsys fs.FS, file string, o Options) (*Worksho
 	if f.base != nil && p.errors > before {
 		return nil, p.done(file) // its workers would only repeat it
 	}
+	if f.base != nil {
+		w.Base = f.base.id
+	}
 	if w.Sources = s.used(); p.errors == 0 {
 		f.knownGrants()
 		f.someImage(&w.Container)

@@ -47,6 +47,7 @@ func resolveWorkers(ctx context.Context, w *Workshop, own *shared, work *effort,
 		m.unhidden(&wk.Container, work)
 		for _, n := range m.narrowed {
 			wk.Container = n.over(wk.Container, work)
+			n.tools(&wk.Definition, m.prefix)
 		}
 		w.Workers = append(w.Workers, wk)
 		c := &wk.Container

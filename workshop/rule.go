@@ -141,7 +141,11 @@ func (l *denyLine) decode(d *decoder, n *node, f *field) bool {
 // rule reads a line of allow or deny.
 func (d *decoder) rule(n *node, f *field, deny bool) (r firewall.Rule, preset string, ok bool) {
 	r.Source = diag.Source{Range: n.rng}
-	r.Line = d.base() + ":" + strconv.Itoa(n.rng.Start.Line)
+	file := d.base()
+	if d.as != ownFile {
+		file = d.src.name // with the source's address: it is no line of the project
+	}
+	r.Line = file + ":" + strconv.Itoa(n.rng.Start.Line)
 	r.Ports = firewall.DefaultAllowPorts()
 	if deny {
 		r.Ports = []firewall.PortRange{firewall.AllPorts}

@@ -182,7 +182,7 @@ func sharedKeysTable() string {
 	for _, rule := range []baseRule{narrowed, added, replaces, closedKey, fixedKey, ownKey, publisher} {
 		fmt.Fprintf(&b, "| %s | %s |\n", rule, keyNames(func(r keyRule) bool { return r.base == rule }))
 	}
-	fmt.Fprintf(&b, "\nA worker of the base is narrowed by its name: an item of `workers` with that and a `container` alone, which may have `%s`.\n", strings.Join(narrowingKeys(), "`, `"))
+	fmt.Fprintf(&b, "\nA worker of the base is narrowed by its name: an item of `workers` with that alone and `tools`, of those that it has, or a `container`, which may have `%s`.\n", strings.Join(narrowingKeys(), "`, `"))
 	fmt.Fprintf(&b, "\nAn imported file can have these keys, and no others: %s.\n", keyNames(func(r keyRule) bool { return r.imported }))
 	return b.String()
 }

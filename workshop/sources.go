@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,8 @@ type SourceRef struct {
 	// Via says how it came to be needed: the project's file, and the IDs of the sources
 	// between.
 	Via []string
-	At  diag.Range // of From
+	// At is where From stands, VersionAt and SignerAt where the others do, or zero.
+	At, VersionAt, SignerAt diag.Range
 }
 
 // SourceFiles are the files of a source, as [Options].OpenSource found them.
@@ -40,6 +42,7 @@ type SourceFiles struct {
 type SourceError struct {
 	Code          string // of the diagnostic
 	Summary, Hint string
+	At            diag.Range // of what is wrong; zero: the source's address
 }
 
 // Error implements [error].
@@ -181,10 +184,10 @@ func (s *sharing) follow(f *shared, chain []string) {
 func refOf(from, version, signer *Value[string]) SourceRef {
 	ref := SourceRef{From: from.V, At: from.Source.Range}
 	if version != nil {
-		ref.Version = version.V
+		ref.Version, ref.VersionAt = version.V, version.Source.Range
 	}
 	if signer != nil {
-		ref.Signer = signer.V
+		ref.Signer, ref.SignerAt = signer.V, signer.Source.Range
 	}
 	return ref
 }
@@ -203,7 +206,7 @@ func doubleDash(d *decoder, name Value[string]) bool {
 func (s *sharing) open(f *shared, chain []string, as sharer, ref SourceRef) *shared {
 	ref.Via = chain
 	refuse := func(x diag.Diagnostic) *shared {
-		s.missing, x.Severity, x.Range = true, diag.Error, ref.At
+		s.missing, x.Severity, x.Range = true, diag.Error, cmp.Or(x.Range, ref.At)
 		f.add(x)
 		return nil
 	}
@@ -227,7 +230,7 @@ func (s *sharing) open(f *shared, chain []string, as sharer, ref SourceRef) *sha
 	if err != nil {
 		x := diag.Diagnostic{Code: "source", Summary: err.Error()}
 		if why, ok := errors.AsType[*SourceError](err); ok {
-			x.Code, x.Hint = why.Code, why.Hint
+			x.Code, x.Hint, x.Range = why.Code, why.Hint, why.At
 		}
 		return refuse(x)
 	}

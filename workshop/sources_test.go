@@ -403,7 +403,7 @@ func TestSourcesRefused(t *testing.T) {
 		{"own workers", both(), extending("  workers: [own]\n"), "base-closed", "workers"},
 		{"own approvals", both(), extending("  approvals: {default: auto}\n"), "base-closed", "approvals"},
 		{"own ports", both(), extending("  container: {ports: [\"8080:8080\"]}\n"), "base-closed", "ports"},
-		{"a worker of the base's name", library{baseFrom: baseRepo("  open: {workers: true}\n")}, extending("  workers: [{name: tester, tools: []}]\n"), "duplicate-worker", "tester"},
+		{"a worker of the base's name", library{baseFrom: baseRepo("  open: {workers: true}\n")}, extending("  workers: [{name: tester, tools: [], instructions: Mine.}]\n"), "duplicate-worker", "tester"},
 		{"a host that a worker of the base needs", inBase("{caches: [go], ", "{network: {allow: [sum.golang.org]}, caches: [go], "), extending("  container: {network: {allow: [proxy.golang.org]}}\n"), "delegate-widening widening", "sum.golang.org"},
 		{"a missing file of a worker", library{sastFrom: {"workshop.yaml": fileOf(sastFile)}}, imports, "worker-not-found worker-not-found", ""},
 		{"a worker's file outside", library{sastFrom: sastRepo(strings.Replace(sastFile, "- scanner", "- {name: scanner, file: ../../own.md}", 1))}, imports, "bad-path", ""},

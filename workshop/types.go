@@ -39,6 +39,8 @@ type Workshop struct {
 	Variables []Variable
 	// Symbolic: it was loaded with Options.Symbols.
 	Symbolic bool
+	// Base is the ID of the source that it extends; empty: it extends none.
+	Base string
 	// Sources are what it is made of besides the project's files, in order of their IDs.
 	Sources []UsedSource
 	// Open is what a project that extends this workshop may add.

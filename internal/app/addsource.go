@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/Masterminds/semver/v3"
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/atomicfile"
@@ -156,22 +153,12 @@ func (env *Env) withSource(ctx context.Context, s *Source, line *edit.Source) (*
 		if err != nil || got == nil {
 			return fresh, text, err // its diagnostics say why
 		}
-		if line.Version = rangeOf(got.Ref); line.Version == "" {
+		tag := path.Base(got.Ref)
+		if !source.IsRelease(tag) {
 			return fresh, text, nil
 		}
+		line.Version = source.RangeOf(tag)
 	}
-}
-
-// rangeOf is the range of releases that a tag begins: ^1.4 for v1.4.2; empty for another.
-func rangeOf(ref string) string {
-	v, err := semver.StrictNewVersion(strings.TrimPrefix(path.Base(ref), "v"))
-	switch {
-	case err != nil:
-		return ""
-	case v.Major() == 0 || v.Prerelease() != "":
-		return "^" + v.String()
-	}
-	return fmt.Sprintf("^%d.%d", v.Major(), v.Minor())
 }
 
 // sourceLine is what the file is to have.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -89,15 +90,43 @@ func (s *Source) ownList(worker string) bool {
 	return text != nil && s.Worker(worker) != nil && len(edit.Inheriting(text, edit.Line{Text: "example.org"}, []string{worker})) == 0
 }
 
-// WhichList names the list that a line for a worker goes to.
-func WhichList(own bool, worker string) string {
-	if own {
-		return worker + "'s own network.allow (and the workshop's, if that lacks it)"
-	}
-	return "network.allow"
+// allowList is where a line goes that lets a worker reach something.
+type allowList struct {
+	text string // of the file; empty: network.allow
+	// from is the source that the worker is imported from: it gets what that needs, and
+	// no line of the file adds to it (B47).
+	from string
 }
 
-// filled puts the values of variables into lines, as the guard does.
+// String names the list.
+func (l allowList) String() string { return cmp.Or(l.text, "network.allow") }
+
+// imported says why no line of the file helps; empty: one does.
+func (l allowList) imported() string {
+	if l.from == "" {
+		return ""
+	}
+	return "an import gets what its `needs` name, and no line here adds to that: who keeps " + l.from + " can"
+}
+
+// listFor is where lines for a worker go.
+func (s *Source) listFor(worker string) (l allowList) {
+	if s.Workshop == nil {
+		return l
+	}
+	w := s.Worker(worker)
+	switch {
+	case w != nil && w.Import() != "":
+		l.from = w.From
+	case s.ownList(worker):
+		l.text = worker + "'s own network.allow (and the workshop's, if that lacks it)"
+	case s.Workshop.Base != "":
+		l.text = "network.allow (which replaces that of the base, and needs what " + s.Workshop.Base + " allows or opens)"
+	}
+	return l
+}
+
+// filled puts// filled puts the values of variables into lines, as the guard does.
 func filled(rules []firewall.Rule) []firewall.Rule {
 	out := slices.Clone(rules)
 	for i := range out {

@@ -61,11 +61,20 @@ type Explanation struct {
 
 	room     *firewall.RoomPolicy // nil: no network
 	decision firewall.Decision    // by the policy alone
-	ownList  bool                 // the worker has an allow list of its own
+	list     allowList            // for the line that would allow it
 }
 
-// List names where the file's line for the connection goes.
-func (e *Explanation) List() string { return WhichList(e.ownList, e.Worker) }
+// FileLine says what to write where so that the file allows the connection; empty where
+// no line does.
+func (e *Explanation) FileLine() string {
+	switch {
+	case e.Suggest == "":
+		return ""
+	case e.list.from != "":
+		return e.list.imported()
+	}
+	return "- " + e.Suggest + " below " + e.list.String()
+}
 
 // ExplainedLine is a line, of the file or live.
 type ExplainedLine struct {
@@ -261,7 +270,7 @@ func (v *PolicyView) explain(x endpoint, port uint16, worker string, differing b
 	decision := x.decide(g.room, port)
 	e := &Explanation{
 		Host: x.host(), Port: port, Worker: worker, Workers: g.workers, Allowed: decision.Allowed, Reason: decision.Reason, Why: ReasonText(decision.Reason, x.host(), ""),
-		Suggest: decision.Suggest, Others: []ExplainedOther{}, room: g.room, decision: decision, ownList: v.c.ownList(worker),
+		Suggest: decision.Suggest, Others: []ExplainedOther{}, room: g.room, decision: decision, list: v.c.listFor(worker),
 	}
 	if g.room != nil {
 		e.Room, e.Mode = g.room.Room, g.room.Mode
@@ -388,9 +397,11 @@ func (v *PolicyView) near(r *firewall.RoomPolicy, x endpoint) []ExplainedLine {
 
 // textAt is a line of a file of the workshop, as it is written.
 func (v *PolicyView) textAt(at diag.Range) string {
-	data, err := boundedfile.ReadFS(ProjectDir(v.c.Dir), at.Filename, workshop.MaxFileSize)
-	if err != nil {
-		return ""
+	var data []byte
+	if isAddress(at.Filename) {
+		data = v.c.Source.from.text(at.Filename)
+	} else if read, err := boundedfile.ReadFS(ProjectDir(v.c.Dir), at.Filename, workshop.MaxFileSize); err == nil {
+		data = read
 	}
 	lines := strings.Split(string(data), "\n")
 	if n := at.Start.Line; n > 0 && n <= len(lines) {

@@ -72,6 +72,9 @@ const networkHint = "to give workers one, write in workshop.yaml `network: {mode
 // more than its workshop (B40).
 func (s *Source) networkLine(w *workshop.Worker, file string) string {
 	line := "`network: {mode: restricted, allow: [HOST]}`"
+	if w.Import() != "" {
+		return "who keeps " + w.From + " writes " + line + " into its `needs`, and " + file + " grants it"
+	}
 	switch s.Workshop.Container.Network.Mode.V {
 	case firewall.None:
 		return "write " + line + " for the workshop's container in " + file + "; a worker's own only narrows it"

@@ -24,8 +24,9 @@ import (
 )
 
 // readLock reads the lock of the file. What is wrong with it is a problem like those of
-// the file: it is never taken for none.
-func (s *Source) readLock(fsys fs.FS) {
+// the file: it is never taken for none. Where it is about to be repaired, what both sides of
+// a merge agree on stays.
+func (s *Source) readLock(fsys fs.FS, repair bool) {
 	name := lock.FileOf(s.Base())
 	text, err := lock.Read(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,7 +38,9 @@ func (s *Source) readLock(fsys fs.FS) {
 		return
 	}
 	s.lockText = text
-	s.lock, s.lockProblems = lock.Parse(name, text)
+	if s.lock, s.lockProblems = lock.Parse(name, text); s.lock == nil && repair {
+		s.lock = lock.Agreed(text)
+	}
 }
 
 // lockFile is the absolute path of the lock.

@@ -113,8 +113,8 @@ func (env *Env) readResolved(ctx context.Context, file string, how reading) (*So
 	return s, err
 }
 
-// Lock writes the lock of the workshop. Images that are locked stay as they are; a lock
-// that can't be read, as after a merge, is written anew.
+// Lock writes the lock of the workshop. Images that are locked stay as they are, also those
+// on which both sides of a merge agree; a lock that can't be read is written anew.
 func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
 	env.RepairLock, env.Offline = true, o.Offline
 	env.fetches, env.resolver = true, newResolver(func(id string) bool { return o.Upgrade || o.AllSources || slices.Contains(o.Sources, id) }, o.Yes)
@@ -141,14 +141,17 @@ func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
 		}
 	}
 	for _, problem := range s.lockProblems {
-		env.warn("%s was not read, and all images and sources are looked up: %s", r.File, problem.Summary)
+		if s.lock == nil {
+			env.warn("%s was not read, and all images and sources are looked up: %s", r.File, problem.Summary)
+		} else {
+			env.warn("%s: images and sources on which its sides agree stay, all others are looked up", problem.Summary)
+		}
 	}
-	before := s.lock
-	if r.New = before == nil; r.New {
+	before, known := s.lock, s.lock
+	if r.New = before == nil || len(s.lockProblems) > 0; r.New {
 		before = lock.Empty()
 	}
-	known := before
-	if o.Upgrade {
+	if o.Upgrade || known == nil {
 		known = lock.Empty()
 	}
 	now, w, err := s.newLock(ctx, known)

@@ -32,7 +32,7 @@ func (x Refusal) fileLine() string {
 }
 
 // AgainstFile marks the refusals to a worker that the workshop file has a line for by
-// now, which the guard wasn't given yet, and those of a worker with a list of its own.
+// now, which the guard wasn't given yet, and has where the lines for the others go.
 func (env *Env) AgainstFile(ctx context.Context, t ProjectRef, worker string, list []Refusal) []Refusal {
 	if len(list) == 0 {
 		return list
@@ -48,11 +48,11 @@ func (env *Env) AgainstFile(ctx context.Context, t ProjectRef, worker string, li
 	if room == nil {
 		return list
 	}
-	own := file.ownList(worker)
+	to := file.listFor(worker)
 	m, out := room.Compile(), slices.Clone(list)
 	for i := range out {
 		x := &out[i]
-		x.ownList = own
+		x.list = to
 		switch {
 		case !x.allowedBy(m):
 		case room.Mode == firewall.Open && lacksLine(x.Reason): // the mode is new, too
@@ -143,8 +143,8 @@ type Refusal struct {
 	address string // that was dialled, if it is known
 	saved   string // what gives the guard the file, which allows it: see [Env.AgainstFile]
 
-	rule    string // that decided, as the guard writes it
-	ownList bool   // the worker has an allow list of its own
+	rule string    // that decided, as the guard writes it
+	list allowList // for its line
 	Opening
 }
 
@@ -323,6 +323,8 @@ func (x Refusal) Text() string {
 		opens = "; the file allows it by now: `" + x.saved + "`"
 	case x.Command != "":
 		opens = "; to allow it: `" + x.Command + "`"
+	case x.list.from != "":
+		opens = "; " + x.list.imported()
 	case x.Line != "":
 		opens = "; to allow it, add to network.allow: - " + x.Line
 	}

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/workshop"
@@ -129,11 +131,33 @@ func (env *Env) checkRewritten(ctx context.Context, s *Source, name string) erro
 		env.event(Event{Kind: Problems, Diagnostics: list, Sources: texts})
 		return Fail(CodeInvalid, "with this line, %s would be invalid; nothing was written", env.Shown(s.Path))
 	}
+	if err := s.keepsAllowed(fresh); err != nil {
+		return err
+	}
 	if fresh.Runs() != nil {
 		return nil
 	}
 	_, err = compileWorkshop(fresh.Workshop)
 	return err
+}
+
+// keepsAllowed refuses a change after which a worker reaches less: a list of the project's
+// takes the place of its base's (B47).
+func (s *Source) keepsAllowed(fresh *Source) error {
+	for i := range s.Workshop.Workers {
+		w := &s.Workshop.Workers[i]
+		now := fresh.Worker(w.Name)
+		if now == nil || now.Container.Network.Mode.V != firewall.Restricted {
+			continue
+		}
+		for _, r := range w.Container.Network.Allow {
+			if !coveredBy([]firewall.Rule{r}, now.Container.Network.Allow) {
+				return Fail(CodeRefused, "with this line alone, %s would no longer reach %s; nothing was written", w.Name, RuleLine(r.Filled(), false)).
+					Hint("a list here takes the place of the base's: write it whole, `network: {mode: restricted, allow: [%s, …]}`, and run this again", strings.Join(ruleTexts(w.Container.Network.Allow), ", "))
+			}
+		}
+	}
+	return nil
 }
 
 // changedLines are the lines that differ, with + and -, and their numbers.

@@ -134,11 +134,13 @@ func (env *Env) sayRunDenials(r *Running, worker string, seen []Refusal) {
 	if more := len(seen) - maxDenials; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	switch {
+	switch to := r.run.listFor(worker); {
 	case len(flags) > 0:
 		text += "; to allow it: `workshop run " + strings.Join(flags, " ") + "`"
+	case to.from != "":
+		text += "; " + to.imported()
 	case len(lines) > 0:
-		text += "; a run gets no more than the file grants: add to " + WhichList(r.run.ownList(worker), worker) + " in " + env.Shown(r.File) + ":\n- " + strings.Join(lines, "\n- ")
+		text += "; a run gets no more than the file grants: add to " + to.String() + " in " + env.Shown(r.File) + ":\n- " + strings.Join(lines, "\n- ")
 	}
 	env.hint("%s", text)
 }

@@ -42,6 +42,9 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 			return nil, err
 		}
 		network = &s.Worker(o.Worker).Container.Network
+		if why := s.listFor(o.Worker).imported(); why != "" && !o.Deny {
+			return nil, Fail(CodeRefused, "%s; nothing was written", why)
+		}
 	}
 	if network.Mode.V == firewall.None {
 		if o.Worker == "" {
@@ -153,7 +156,7 @@ func (s *Source) sharing(text []byte, line edit.Line) (names []string) {
 	if line.Deny {
 		return names
 	}
-	return edit.Inheriting(text, line, names)
+	return slices.DeleteFunc(edit.Inheriting(text, line, names), func(name string) bool { return s.Worker(name).Import() != "" })
 }
 
 // sharedList refuses a line for one worker that others would get too, and says what to
@@ -165,16 +168,14 @@ func (s *Source) sharedList(o RuleChange, own bool, others []string) *Failure {
 		for _, l := range o.lines() {
 			list = append(list, l.text)
 		}
-		return Fail(CodeUsage, "%s has no deny list of its own, and a line of the workshop's is for %s too; nothing was written", o.Worker, WorkersText(others)).
-			Hint("for all of them: leave out --worker; for %s alone, write:\n- {name: %s, container: {network: {deny: [%s]}}}", o.Worker, o.Worker, strings.Join(list, ", "))
-	}
-	for _, r := range s.Workshop.Container.Network.Allow {
-		text := RuleLine(r, false)
-		if r.Preset != "" {
-			text = "{preset: " + r.Preset + "}"
+		alone := fmt.Sprintf("for %s alone, write:\n- {name: %s, container: {network: {deny: [%s]}}}", o.Worker, o.Worker, strings.Join(list, ", "))
+		if as, _, _ := strings.Cut(s.Worker(o.Worker).Import(), "--"); as != "" {
+			alone = fmt.Sprintf("for what is imported as %s alone, add `deny: [%s]` to network of grant.%s", as, strings.Join(list, ", "), as)
 		}
-		list = appendNew(list, text)
+		return Fail(CodeUsage, "%s has no deny list of its own, and a line of the workshop's is for %s too; nothing was written", o.Worker, WorkersText(others)).
+			Hint("for all of them: leave out --worker; %s", alone)
 	}
+	list = ruleTexts(s.Workshop.Container.Network.Allow)
 	alone := fmt.Sprintf("for %s alone: give the others the list that they have now, and run this again:", o.Worker)
 	for _, name := range others {
 		alone += fmt.Sprintf("\n- {name: %s, container: {network: {allow: [%s]}}}", name, strings.Join(list, ", "))
@@ -185,6 +186,19 @@ func (s *Source) sharedList(o RuleChange, own bool, others []string) *Failure {
 	}
 	return Fail(CodeUsage, "%s has no allow list of its own, and a line of the workshop's is for %s too; nothing was written", o.Worker, WorkersText(others)).
 		Hint("for all of them: leave out --worker; %s", alone)
+}
+
+// ruleTexts are lines of allow as a file has them on one line, a preset in the place of
+// what it stands for.
+func ruleTexts(rules []firewall.Rule) (list []string) {
+	for _, r := range rules {
+		text := RuleLine(r, false)
+		if r.Preset != "" {
+			text = "{preset: " + r.Preset + "}"
+		}
+		list = appendNew(list, text)
+	}
+	return list
 }
 
 // cantEdit says where the file can't be edited, and what to write by hand.
@@ -209,7 +223,7 @@ func (env *Env) cantEdit(s *Source, err error) *Failure {
 func (s *Source) without(text []byte, rules []firewall.Rule) (names []string) {
 	for i := range s.Workshop.Workers {
 		w := &s.Workshop.Workers[i]
-		if w.Container.Network.Mode.V != firewall.None && !coveredBy(rules, w.Container.Network.Allow) {
+		if w.Import() == "" && w.Container.Network.Mode.V != firewall.None && !coveredBy(rules, w.Container.Network.Allow) {
 			names = append(names, w.Name)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
+	"github.com/llmdo/workshop/internal/lib/tokens"
 	"github.com/llmdo/workshop/internal/lock"
 	"github.com/llmdo/workshop/internal/source"
 	"github.com/llmdo/workshop/workshop"
@@ -126,7 +127,7 @@ func (env *Env) read(ctx context.Context, file string, how reading) (*Source, er
 		FollowFile: follow,
 		Symbols:    how.symbols,
 	}
-	s.readLock(fsys)
+	s.readLock(fsys, env.RepairLock)
 	if s.from = env.sourcesFor(s); how.like != nil {
 		s.from = how.like.from
 	}
@@ -152,9 +153,24 @@ func (env *Env) read(ctx context.Context, file string, how reading) (*Source, er
 }
 
 // sources returns the texts that the diagnostics quote, by the names they have
-// in the project's directory: nothing from outside of it is quoted.
+// in the project's directory or, with its address, in a source: nothing else is quoted.
 func (s *Source) sources() map[string][]byte {
-	return workshop.Sources(projectFS{dir: s.Root(), read: s.read}, s.Diagnostics)
+	out := workshop.Sources(projectFS{dir: s.Root(), read: s.read}, s.Diagnostics)
+	add := func(name string) {
+		if !isAddress(name) || s.from == nil || out[name] != nil {
+			return
+		}
+		if text := s.from.text(name); text != nil {
+			out[name] = tokens.Mask(text)
+		}
+	}
+	for _, d := range s.Diagnostics {
+		add(d.Range.Filename)
+		for _, r := range d.Related {
+			add(r.Range.Filename)
+		}
+	}
+	return out
 }
 
 // hashed begins what stands for a text that isn't kept.

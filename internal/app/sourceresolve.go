@@ -124,7 +124,7 @@ func (s *sources) latest(ctx context.Context, id source.ID, v source.Version, re
 		return nil, s.badSignature(id, ref, before, release, err)
 	}
 	if _, is := errors.AsType[*source.VersionError](err); is {
-		return nil, withHint(noSource("source-version", "%s", err), "write a version that it has")
+		return nil, withHint(markedAt(noSource("source-version", "%s", err), ref.VersionAt), "write a version that it has")
 	}
 	if err != nil {
 		return nil, notReached(err)

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/git"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/lock"
 	"github.com/llmdo/workshop/internal/source"
@@ -58,6 +60,12 @@ func withHint(e *workshop.SourceError, format string, args ...any) *workshop.Sou
 	return e
 }
 
+// markedAt marks another place than the source's address.
+func markedAt(e *workshop.SourceError, where diag.Range) *workshop.SourceError {
+	e.At = where
+	return e
+}
+
 // open is [workshop.Options].OpenSource.
 func (s *sources) open(ctx context.Context, ref workshop.SourceRef) (workshop.SourceFiles, error) {
 	got, err := s.find(ctx, ref)
@@ -74,7 +82,7 @@ func (s *sources) find(ctx context.Context, ref workshop.SourceRef) (*openedSour
 	}
 	version, err := source.ParseVersion(ref.Version)
 	if err != nil {
-		return nil, withHint(noSource("bad-source", "%s", err), "write `version: ^1.4` for the newest release that is compatible with 1.4")
+		return nil, withHint(markedAt(noSource("bad-source", "%s", err), ref.VersionAt), "write `version: ^1.4` for the newest release that is compatible with 1.4")
 	}
 	settings, err := s.said()
 	if err != nil {
@@ -102,6 +110,20 @@ func (s *sources) find(ctx context.Context, ref workshop.SourceRef) (*openedSour
 		got.froms = append(got.froms, ref.From)
 	}
 	return got, nil
+}
+
+// text is a file of a source by the name that positions have, which begins with the source's
+// address; nil where it isn't there.
+func (s *sources) text(name string) []byte {
+	for _, o := range s.opened {
+		for _, from := range o.froms {
+			file, of := strings.CutPrefix(name, strings.TrimSuffix(from, "/")+"/")
+			if data, err := boundedfile.ReadFS(o.Files.FS(), file, workshop.MaxFileSize); of && err == nil {
+				return data
+			}
+		}
+	}
+	return nil
 }
 
 // said are the settings, read once.
@@ -148,11 +170,11 @@ func (s *sources) entry(id source.ID) (source.Locked, bool) {
 // fits refuses what is locked where a file wants something else.
 func (s *sources) fits(id source.ID, v source.Version, ref workshop.SourceRef, l source.Locked) error {
 	if !v.Allows(l.Ref, l.Commit) {
-		return withHint(noSource("source-not-locked", "%s has %s of %s (%s), which isn't %s", s.lockName, l.Ref, id, clip.Bytes(l.Commit, shownCommit), versionText(v)),
+		return withHint(markedAt(noSource("source-not-locked", "%s has %s of %s (%s), which isn't %s", s.lockName, l.Ref, id, clip.Bytes(l.Commit, shownCommit), versionText(v)), ref.VersionAt),
 			"run `workshop lock`, and review what it changes")
 	}
 	if ref.Signer != "" && (l.Signed == nil || l.Signed.Key != ref.Signer) {
-		return withHint(noSource("source-refused", "%s must be signed by %s; by %s, %s was signed by %s", id, clip.Bytes(ref.Signer, 60), s.lockName, l.Ref, signerText(l.Signed)),
+		return withHint(markedAt(noSource("source-refused", "%s must be signed by %s; by %s, %s was signed by %s", id, clip.Bytes(ref.Signer, 60), s.lockName, l.Ref, signerText(l.Signed)), ref.SignerAt),
 			"if its key is another one now, change `signer`, and run `workshop lock`")
 	}
 	return nil
@@ -289,6 +311,6 @@ func (env *Env) sourcesOf(fsys fs.FS, file string) (*sources, error) {
 		return nil, err
 	}
 	at := Source{Path: path.Base(file)}
-	at.readLock(project)
+	at.readLock(project, false)
 	return &sources{env: env, project: project, lock: at.lock, lockName: lock.FileOf(path.Base(file)), unread: len(at.lockProblems) > 0, opened: map[string]*openedSource{}, failed: map[string]error{}}, nil
 }

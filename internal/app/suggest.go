@@ -60,6 +60,7 @@ func (s *Suggestions) HowToAsk(file string) string {
 type LeftOut struct {
 	Covered  int `json:"covered"`  // by a line of the file
 	Denied   int `json:"denied"`   // by a deny line of the file
+	Imported int `json:"imported"` // by workers of imports, which get what those need
 	Nameless int `json:"nameless"` // addresses, or names that aren't names
 	Other    int `json:"other"`    // refused for another reason than a missing line
 }
@@ -359,7 +360,7 @@ func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, por
 	}
 	rule := firewall.Rule{Host: host, Ports: ports}
 	lookedUp := x == q.names[name].lookUp
-	known, covered, denied := 0, 0, 0
+	known, covered, denied, imported := 0, 0, 0, 0
 	for _, worker := range x.workers {
 		w := s.Worker(worker)
 		if w == nil {
@@ -372,6 +373,8 @@ func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, por
 			denied++
 		case network.Mode.V == firewall.Open || firewall.CoveredBy(rule, filled(network.Allow)) || lookedUp && opensName(network.Allow, name):
 			covered++
+		case w.Import() != "":
+			imported++
 		}
 	}
 	switch {
@@ -380,6 +383,9 @@ func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, por
 		return
 	case known > 0 && denied+covered == known:
 		q.out.Covered++
+		return
+	case known > 0 && denied+covered+imported == known:
+		q.out.Imported++
 		return
 	}
 	slices.Sort(x.workers)

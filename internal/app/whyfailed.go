@@ -214,8 +214,10 @@ func (env *Env) sayDenials(ctx context.Context, r *Running, ran Ran) {
 	if len(saved) > 0 {
 		text += "; " + env.Shown(r.File) + " allows " + WorkersText(saved) + " by now: `" + reload + "` gives it to the guard"
 	}
-	if len(lines) > 0 {
-		text += "; to allow it, add to " + WhichList(seen[0].ownList, ran.Worker) + " in " + env.Shown(r.File) + ":\n- " + strings.Join(lines, "\n- ")
+	if to := seen[0].list; to.from != "" {
+		text += "; " + to.imported()
+	} else if len(lines) > 0 {
+		text += "; to allow it, add to " + to.String() + " in " + env.Shown(r.File) + ":\n- " + strings.Join(lines, "\n- ")
 	}
 	if len(commands) > 0 {
 		text += "\nor allow it in what runs now: `" + strings.Join(commands, "`\n`") + "`"

@@ -35,11 +35,11 @@ func IsPublished(ctx context.Context, id ID, l Locked) (bool, error) {
 	if id.scheme == ociScheme {
 		return true, nil
 	}
-	remote, err := id.Remote()
+	from, err := id.origin()
 	if err != nil {
 		return false, err
 	}
-	refs, err := remote.Refs(ctx)
+	refs, err := from.refs(ctx, Version{})
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", id, err)
 	}

@@ -112,12 +112,15 @@ func releaseOf(tag string) (*semver.Version, error) {
 // IsRelease reports whether a tag is a version that ranges find.
 func IsRelease(tag string) bool { _, err := releaseOf(tag); return err == nil }
 
-// RangeOf is the range of versions that are compatible with a release: ^1.4 of v1.4.2; of a
-// prerelease itself.
+// RangeOf is the range of versions that are compatible with a release: ^1.4 of v1.4.2, ^0.3.1
+// of v0.3.1; of a prerelease itself.
 func RangeOf(tag string) string {
 	v, err := releaseOf(tag)
 	if err != nil || v.Prerelease() != "" {
 		return tag
+	}
+	if v.Major() == 0 {
+		return "^" + v.String()
 	}
 	return fmt.Sprintf("^%d.%d", v.Major(), v.Minor())
 }

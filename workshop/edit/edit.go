@@ -29,6 +29,9 @@ type Line struct {
 // own: what the workshop's network says is what counts for it.
 var ErrInherits = errors.New("the workshop's network applies")
 
+// errNoWorker is what an [*Error] wraps for a worker that the text doesn't name.
+var errNoWorker = errors.New("there is no such worker")
+
 // Error says why a file isn't edited, and what to write by hand.
 type Error struct {
 	Line    int // of the file, from 1; 0 is the whole file
@@ -75,7 +78,8 @@ func Add(src []byte, lines ...Line) ([]byte, error) {
 }
 
 // Inheriting returns those of the workers for which [Add] of the line would be
-// [ErrInherits]; none where the text can't be edited. The line's own worker doesn't
+// [ErrInherits], and those that the text doesn't name, as they come from elsewhere; none
+// where the text can't be edited. The line's own worker doesn't
 // matter.
 func Inheriting(src []byte, l Line, workers []string) (names []string) {
 	item, err := l.parse()
@@ -89,7 +93,7 @@ func Inheriting(src []byte, l Line, workers []string) (names []string) {
 	for _, l.Worker = range workers {
 		// An edit changes the tree at its worker alone.
 		e := &editor{file: f, line: l, item: item}
-		if errors.Is(e.edit(), ErrInherits) {
+		if err := e.edit(); errors.Is(err, ErrInherits) || errors.Is(err, errNoWorker) {
 			names = append(names, l.Worker)
 		}
 	}

@@ -200,7 +200,7 @@ func TestErrInherits(t *testing.T) {
 		t.Errorf("unknown worker: %v", err)
 	}
 	mixed := []byte(strings.Replace(string(in), "{name: v}", "{name: v, container: {network: {allow: []}}}, {name: o, container: {network: {allow: [b.example.org]}}}", 1))
-	if got, want := edit.Inheriting(mixed, edit.Line{Text: "a.example.org"}, []string{"w", "v", "u", "o", "x"}), []string{"w", "u"}; !slices.Equal(got, want) {
+	if got, want := edit.Inheriting(mixed, edit.Line{Text: "a.example.org"}, []string{"w", "v", "u", "o", "x"}), []string{"w", "u", "x"}; !slices.Equal(got, want) {
 		t.Errorf("inheriting: %q, want %q", got, want)
 	}
 	if got := edit.Inheriting([]byte("["), edit.Line{Text: "a.example.org"}, []string{"w"}); got != nil {

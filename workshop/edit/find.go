@@ -79,7 +79,7 @@ func (e *editor) worker(workers *yaml.Node) (*yaml.Node, error) {
 			return nil, e.editable(w)
 		}
 	}
-	return nil, &Error{Line: workers.Line, Summary: fmt.Sprintf("there is no worker %q", name), Hint: "workers: " + strings.Join(names[:min(len(names), 20)], ", ")}
+	return nil, &Error{Line: workers.Line, err: errNoWorker, Summary: fmt.Sprintf("there is no worker %q", name), Hint: "workers: " + strings.Join(names[:min(len(names), 20)], ", ")}
 }
 
 // inherits refuses to give a worker a list of its own: it would have that line

@@ -28,8 +28,8 @@ Images and sources that are locked stay as they are; --upgrade looks them up aga
 source that is new is shown, with who signed it, and needs a yes; without a terminal
 --yes agrees to those that the settings allow (sources.allow). Who signed a source may
 not change in silence. An image that
-is on the engine and in no registry isn't pinned, and the lock says so. A lock with
-conflicts of a merge is written anew.
+is on the engine and in no registry isn't pinned, and the lock says so. In a lock
+with conflicts of a merge stays what both sides have; all else is looked up.
 
 --check compares, without a network or an engine, and exits with 3 where the lock is
 out of date.`,

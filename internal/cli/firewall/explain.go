@@ -120,8 +120,8 @@ func (a verbs) explainText(all []*app.Explanation) error {
 		}
 		if !e.Allowed {
 			var allow []string
-			if e.Suggest != "" {
-				allow = append(allow, "- "+e.Suggest+" below "+e.List())
+			if line := e.FileLine(); line != "" {
+				allow = append(allow, line)
 			}
 			if e.Command != "" {
 				allow = append(allow, "or now: `"+a.CommandLine(e.Command)+"`")

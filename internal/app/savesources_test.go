@@ -1,0 +1,123 @@
+package app
+
+import (
+	"strings"
+	"testing"
+)
+
+// allow is a change that allows a host.
+func allow(t *testing.T, worker, host string) RuleChange {
+	t.Helper()
+	o := RuleChange{Worker: worker}
+	if err := o.Parse([]string{host}); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestSaveForAnImport: an import gets what its file needs. No line of the project's adds to
+// that, none is written or advised, and what it is said of is its publisher (B47).
+func TestSaveForAnImport(t *testing.T) {
+	s := newShared(t)
+	s.release("v1.1.0", "  needs: {network: {mode: restricted, allow: [needed.example.org]}}\n")
+	s.write("workshop.yaml", `workshop:
+  name: app
+  container:
+    image: host
+    network:
+      mode: restricted
+      allow: [needed.example.org]
+  workers: [{name: own, tools: [], instructions: x}]
+  imports:
+    - {as: sast, from: '`+s.from+`', version: ^1}
+  grant:
+    sast: {network: {mode: restricted, allow: [needed.example.org]}}
+`)
+	s.lock(LockOptions{})
+	before := s.read("workshop.yaml")
+	publisher := "who keeps " + s.id.String() + " can"
+	_, err := s.env.SaveRules(t.Context(), allow(t, "sast--scan", "more.example.org"))
+	s.fails("for the import", err, CodeRefused, publisher)
+	deny := RuleChange{Worker: "sast--scan", Deny: true}
+	if err := deny.Parse([]string{"needed.example.org"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.env.SaveRules(t.Context(), deny)
+	s.fails("deny for the import", err, CodeUsage, "`deny: [needed.example.org]` to network of grant.sast")
+	if now := s.read("workshop.yaml"); now != before {
+		t.Errorf("it was written:\n%s", now)
+	}
+
+	src, err := s.env.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := src.listFor("sast--scan"); !strings.Contains(l.imported(), publisher) {
+		t.Errorf("the advice is %q", l.imported())
+	}
+	if l := src.listFor("own"); l.String() != "network.allow" || l.imported() != "" {
+		t.Errorf("the project's own worker: %+v", l)
+	}
+	// The line for the project's worker is not the import's: it needs no consent of others.
+	done, err := s.env.SaveRules(t.Context(), allow(t, "own", "more.example.org"))
+	if err != nil || len(done.NotFor) > 0 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if src, err = s.env.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	more := allow(t, "", "more.example.org").Rules
+	if !coveredBy(more, src.Worker("own").Container.Network.Allow) || coveredBy(more, src.Worker("sast--scan").Container.Network.Allow) {
+		t.Errorf("own %v, scan %v", src.Worker("own").Container.Network.Allow, src.Worker("sast--scan").Container.Network.Allow)
+	}
+}
+
+// TestSaveBelowABase: what a base neither allows nor opens isn't written, and a line never
+// takes the others from a worker: a list of the project's takes the place of the base's
+// (B47).
+func TestSaveBelowABase(t *testing.T) {
+	s := newShared(t)
+	s.release("v1.1.0", "  container: {network: {mode: restricted, allow: [base.example.org]}}\n  open: {workers: true, network: {allow: [open.example.org]}}\n")
+	project := func(network string) {
+		s.write("workshop.yaml", `workshop:
+  name: app
+  extends: {from: '`+s.from+`', version: ^1}
+  container:
+    image: host
+`+network+`  workers:
+    - {name: own, tools: [], instructions: x}
+`)
+	}
+	project("")
+	s.lock(LockOptions{})
+	src, err := s.env.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, worker := range []string{"own", "scan"} {
+		if l := src.listFor(worker); !strings.Contains(l.String(), s.id.String()+" allows or opens") {
+			t.Errorf("the advice for %s is %q", worker, l)
+		}
+	}
+	at := src.Worker("scan").Container.Network.Allow[0].Source.Range
+	if text := string(src.from.text(at.Filename)); at.Filename != s.from+"/workshop.yaml" || !strings.Contains(strings.Split(text, "\n")[at.Start.Line-1], "base.example.org") {
+		t.Errorf("the base's line is at %s:\n%s", at, text)
+	}
+	before := s.read("workshop.yaml")
+	_, err = s.env.SaveRules(t.Context(), allow(t, "", "open.example.org"))
+	s.fails("the base's lines would be lost", err, CodeRefused, "would no longer reach base.example.org")
+	_, err = s.env.SaveRules(t.Context(), allow(t, "own", "open.example.org"))
+	s.fails("the base's worker gets the line, too", err, CodeUsage, "is for scan too")
+	if now := s.read("workshop.yaml"); now != before {
+		t.Errorf("it was written:\n%s", now)
+	}
+	project("    network: {mode: restricted, allow: [base.example.org]}\n")
+	_, err = s.env.SaveRules(t.Context(), allow(t, "", "closed.example.org"))
+	s.fails("the base has no such line", err, CodeInvalid, "would be invalid")
+	if _, err = s.env.SaveRules(t.Context(), allow(t, "", "open.example.org")); err != nil {
+		t.Fatalf("%v\n%s", err, s.said.String())
+	}
+	if now := s.read("workshop.yaml"); !strings.Contains(now, "allow: [base.example.org, open.example.org]") {
+		t.Errorf("it has\n%s", now)
+	}
+}

@@ -1,0 +1,66 @@
+package lock
+
+import (
+	"bytes"
+	"maps"
+)
+
+// Agreed is what both sides of a lock with conflict markers of a merge have of sources and
+// images: the same was reviewed on both, so that it need not be looked up again. All else
+// is made anew and not in it. It is nil for a text without such markers, and where a side
+// is not a lock.
+func Agreed(data []byte) *Lock {
+	ours, theirs, ok := sides(data)
+	if !ok {
+		return nil
+	}
+	one, _ := Parse("", ours)
+	other, _ := Parse("", theirs)
+	if one == nil || other == nil {
+		return nil
+	}
+	out := Empty()
+	for id, s := range one.Sources {
+		if o, has := other.Sources[id]; has && (Source{Locked: s.Locked}).text() == (Source{Locked: o.Locked}).text() {
+			out.Sources[id] = s
+		}
+	}
+	for name, i := range one.Images {
+		if o, has := other.Images[name]; has && i.Digest == o.Digest && maps.Equal(i.Platforms, o.Platforms) {
+			out.Images[name] = i
+		}
+	}
+	return out
+}
+
+// sides are the texts of the two sides of a merge (git-merge(1), "How conflicts are
+// presented"); not ok without a conflict, or where its markers aren't in their order.
+func sides(data []byte) (ours, theirs []byte, ok bool) {
+	const both, our, base, their = 0, 1, 2, 3
+	next := map[string][]int{"<<<<<<<": {both, our}, "|||||||": {our, base}, ">>>>>>>": {their, both}}
+	in := both
+	for line := range bytes.Lines(data) {
+		mark := string(line[:min(len(line), 7)])
+		if step, is := next[mark]; is {
+			if in != step[0] {
+				return nil, nil, false
+			}
+			in, ok = step[1], true
+			continue
+		}
+		if mark == "=======" {
+			if in != our && in != base {
+				return nil, nil, false
+			}
+			in = their
+			continue
+		}
+		if in == both || in == our {
+			ours = append(ours, line...)
+		}
+		if in == both || in == their {
+			theirs = append(theirs, line...)
+		}
+	}
+	return ours, theirs, ok && in == both
+}
