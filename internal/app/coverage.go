@@ -90,8 +90,8 @@ func (s *Source) ownList(worker string) bool {
 	return text != nil && s.Worker(worker) != nil && len(edit.Inheriting(text, edit.Line{Text: "example.org"}, []string{worker})) == 0
 }
 
-// allowList is where a line goes that lets a worker reach something.
-type allowList struct {
+// fileList is the list of the file that a line goes to which lets a worker reach something.
+type fileList struct {
 	text string // of the file; empty: network.allow
 	// from is the source that the worker is imported from: it gets what that needs, and
 	// no line of the file adds to it (B47).
@@ -99,10 +99,10 @@ type allowList struct {
 }
 
 // String names the list.
-func (l allowList) String() string { return cmp.Or(l.text, "network.allow") }
+func (l fileList) String() string { return cmp.Or(l.text, "network.allow") }
 
 // imported says why no line of the file helps; empty: one does.
-func (l allowList) imported() string {
+func (l fileList) imported() string {
 	if l.from == "" {
 		return ""
 	}
@@ -110,7 +110,7 @@ func (l allowList) imported() string {
 }
 
 // listFor is where lines for a worker go.
-func (s *Source) listFor(worker string) (l allowList) {
+func (s *Source) listFor(worker string) (l fileList) {
 	if s.Workshop == nil {
 		return l
 	}
@@ -126,7 +126,7 @@ func (s *Source) listFor(worker string) (l allowList) {
 	return l
 }
 
-// filled puts// filled puts the values of variables into lines, as the guard does.
+// filled puts the values of variables into lines, as the guard does.
 func filled(rules []firewall.Rule) []firewall.Rule {
 	out := slices.Clone(rules)
 	for i := range out {

@@ -143,8 +143,8 @@ type Refusal struct {
 	address string // that was dialled, if it is known
 	saved   string // what gives the guard the file, which allows it: see [Env.AgainstFile]
 
-	rule string    // that decided, as the guard writes it
-	list allowList // for its line
+	rule string   // that decided, as the guard writes it
+	list fileList // for its line
 	Opening
 }
 
