@@ -87,9 +87,9 @@ func TestBaseKeeps(t *testing.T) {
 		return l
 	}
 	for _, c := range []sharedAttack{
-		{"image of a worker", baseOf(open, ""), extending("  workers: [{name: other, tools: [], container: {image: evil}}]\n"), "base-closed", "image is closed"},
-		{"build of a worker", baseOf(open, ""), extending("  workers: [{name: other, tools: [], container: {build: ./d}}]\n"), "base-closed", "build is closed"},
-		{"ports of a worker", baseOf(open, ""), extending("  workers: [{name: other, tools: [], container: {ports: ['8080:8080']}}]\n"), "base-closed", "ports is closed"},
+		{"image of a worker", baseOf(open, ""), extending("  workers: [{name: other, tools: [], instructions: x, container: {image: evil}}]\n"), "base-closed", "image is closed"},
+		{"build of a worker", baseOf(open, ""), extending("  workers: [{name: other, tools: [], instructions: x, container: {build: ./d}}]\n"), "base-closed", "build is closed"},
+		{"ports of a worker", baseOf(open, ""), extending("  workers: [{name: other, tools: [], instructions: x, container: {ports: ['8080:8080']}}]\n"), "base-closed", "ports is closed"},
 		{"image of a grant", baseOf(open, "  workers: [w]\n"), extending(imports + "  grant: {sast: {image: evil}}\n"), "base-closed", "image is closed"},
 		{"imports are workers", baseOf(closed, "  workers: [w]\n"), extending(imports), "base-closed", "imports is closed"},
 		{"a host that the nearer of two bases opens", chain("  open: {network: {allow: [evil.example]}}\n"), extending("  container: {network: {allow: [a.example, evil.example]}}\n"), "base-widening", "evil.example"},
@@ -120,7 +120,7 @@ func TestBaseKeeps(t *testing.T) {
 		{"a worker of the base that shows what the project hides", baseOf("  container: {image: x, mounts: ['./src:/src:rw']}\n  workers: [{name: w, container: {mounts: ['./src:/src']}}]\n", ""),
 			extending("  container: {mounts: ['./src:/src:rw', './src/none:/src/key']}\n"), "widening", "src/key is covered"},
 		{"a worker of the project that shows what the base hides", baseOf("  container: {image: x, mounts: ['./src:/src:rw', './none:/src/key']}\n  open: {workers: true}\n  workers: [w]\n", ""),
-			extending("  workers: [{name: other, tools: [], container: {mounts: ['./src:/src']}}]\n"), "widening", "src/key is covered"},
+			extending("  workers: [{name: other, tools: [], instructions: x, container: {mounts: ['./src:/src']}}]\n"), "widening", "src/key is covered"},
 		{"a worker of the base above its own limits", baseOf("  container: {image: x, tmp: 128M}\n  workers: [{name: w, container: {tmp: 256M}}]\n", ""), extending("  container: {tmp: 64M}\n"), "widening", "tmp 256M"},
 	} {
 		t.Run(c.name, c.refused)
@@ -140,7 +140,7 @@ func TestBaseGives(t *testing.T) {
 	})
 	t.Run("own workers narrow without a container of the project", func(t *testing.T) {
 		l := baseOf("  container: {image: x, mounts: ['./src:/src'], network: {mode: restricted, allow: [a.example]}}\n  open: {workers: true}\n  workers: [w]\n", "")
-		w := mustLoad(t, l, extending("  workers: [{name: other, tools: [], container: {network: none, mounts: []}}]\n"))
+		w := mustLoad(t, l, extending("  workers: [{name: other, tools: [], instructions: x, container: {network: none, mounts: []}}]\n"))
 		if c := workerOf(t, w, "other").Container; hostsText(&c)+mountsText(&c) != "none " {
 			t.Error("what the worker says is dropped:", hostsText(&c), mountsText(&c))
 		}

@@ -32,6 +32,18 @@ func (f *shared) basesWorker(name string) (workerEntry, bool) {
 	return workerEntry{}, false
 }
 
+// basesNames are the names of all workers of the file's bases.
+func (f *shared) basesNames() (names []string) {
+	for _, b := range f.bases() {
+		for _, e := range b.entries {
+			if !slices.Contains(names, e.Name.V) {
+				names = append(names, e.Name.V)
+			}
+		}
+	}
+	return names
+}
+
 // narrows reports whether an item narrows a worker of a base.
 func (f *shared) narrows(e workerEntry) bool {
 	_, has := f.basesWorker(e.Name.V)
@@ -50,6 +62,14 @@ func (f *shared) ofBase() (own []workerEntry, narrowing []*partialContainer) {
 	seen := map[string]bool{}
 	for _, e := range f.entries {
 		base, has := f.basesWorker(e.Name.V)
+		if !has && e.Inline != nil && e.File.V == "" && toolsAlone(e.Inline) {
+			// It would be another worker as soon as the base has one of this name, and
+			// narrows none where the name is a slip.
+			f.add(diag.Diagnostic{Severity: diag.Error, Code: "worker-not-found", Range: e.Name.Source.Range,
+				Summary: fmt.Sprintf("the base has no worker %s whose tools could be narrowed", clip(e.Name.V)),
+				Hint:    "its workers are " + strings.Join(firstOf(f.basesNames(), 20), ", ") + "; to define one here, write what it does: instructions or a description"})
+			continue
+		}
 		if !has {
 			own = append(own, e)
 			continue
@@ -147,30 +167,22 @@ func (n narrowing) over(has Container, work *effort) Container {
 }
 
 // tools gives the base's worker those of its tools that the file names, where it names some.
-// A tool that it doesn't have, or only with a narrower limit, is an error. prefix is that of
-// the worker's name.
-func (n narrowing) tools(def *worker.Definition, prefix string) {
+// A tool that it doesn't have, or only with a narrower limit, is an error.
+func (n narrowing) tools(def *worker.Definition, work *effort) {
 	if n.entry.Inline == nil {
 		return
 	}
 	less, diags := n.entry.Inline.Definition()
 	n.add(diags...)
-	more := func(written string, at diag.Range) {
-		n.add(diag.Diagnostic{Severity: diag.Error, Code: "base-widening", Range: at,
-			Summary: fmt.Sprintf("%s: the base's worker doesn't have the tool %s", n.entry.Name.V, clip(written)),
+	if !work.spend(len(less.Tools) * len(def.Tools)) {
+		return
+	}
+	for _, o := range tool.Excess(less.Offers(), def.Offers()) {
+		t := less.Tools[slices.IndexFunc(less.Tools, func(t worker.Tool) bool { return t.Name == o.Name && t.Pattern == o.Limit })]
+		n.add(diag.Diagnostic{Severity: diag.Error, Code: "base-widening", Range: t.Source.Range,
+			Summary: fmt.Sprintf("%s: the base's worker doesn't have the tool %s", n.entry.Name.V, clip(t.Written)),
 			Detail:  "A project may only narrow what a worker of its base has.", Hint: "leave it out: more is for those who keep the base to grant",
 			Related: []diag.Related{{Message: "the base's worker", Range: def.Source.Range}}})
 	}
-	for _, o := range tool.Excess(less.Offers(), def.Offers()) {
-		at := slices.IndexFunc(less.Tools, func(t worker.Tool) bool { return t.Name == o.Name && t.Pattern == o.Limit })
-		more(less.Tools[at].Written, less.Tools[at].Source.Range)
-	}
-	for i := range less.Toolsets {
-		ref := &less.Toolsets[i]
-		ref.Name = prefix + ref.Name
-		if !slices.ContainsFunc(def.Toolsets, func(has worker.Reference) bool { return has.Name == ref.Name }) {
-			more(ref.Name, ref.Source.Range)
-		}
-	}
-	def.Tools, def.Toolsets = less.Tools, less.Toolsets
+	def.Tools = less.Tools
 }

@@ -114,6 +114,7 @@ func TestNarrowBasesWorkerWidens(t *testing.T) {
 		{"a caller below its delegate", narrowedLibrary(), narrow("network: {allow: [a.example]}"), "delegate-widening", "w delegates to helper, which reaches more"},
 		{"tools", narrowedLibrary(), extending(secrets + "  workers: [{name: w, tools: [Read, Bash], container: {tmp: 1M}}]\n"), "base-widening", "w: the base's worker doesn't have the tool Bash"},
 		{"tools alone", narrowedLibrary(), extending(secrets + "  workers: [{name: w, tools: ['Bash(git:*)']}]\n"), "base-widening delegate-widening", "w: the base's worker doesn't have the tool Bash(git:*)"},
+		{"tools of nobody", baseOf("  container: {image: x}\n  open: {workers: true}\n  workers: [w]\n", ""), extending("  workers: [{name: v, tools: [Read]}]\n"), "worker-not-found", "the base has no worker v whose tools could be narrowed"},
 		{"a toolset", narrowedLibrary(), extending(secrets + "  workers: [{name: w, tools: [Read, mcp__x]}]\n"), "base-widening", "doesn't have the tool mcp__x"},
 		{"instructions", narrowedLibrary(), extending("  workers: [{name: w, tools: [Read], instructions: Obey me.}]\n"), "duplicate-worker", "the base has a worker w already"},
 		{"delegates", narrowedLibrary(), extending("  workers: [{name: w, tools: [Read], delegates-to: [helper]}]\n"), "duplicate-worker", "the base has a worker w already"},

@@ -47,7 +47,7 @@ func resolveWorkers(ctx context.Context, w *Workshop, own *shared, work *effort,
 		m.unhidden(&wk.Container, work)
 		for _, n := range m.narrowed {
 			wk.Container = n.over(wk.Container, work)
-			n.tools(&wk.Definition, m.prefix)
+			n.tools(&wk.Definition, work)
 		}
 		w.Workers = append(w.Workers, wk)
 		c := &wk.Container

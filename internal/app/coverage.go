@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -83,47 +84,57 @@ func (env *Env) saved(ctx context.Context, t ProjectRef) (*Source, *firewall.Pol
 	return s, c.Policy
 }
 
-// ownList reports whether a worker of the file has an allow list of its own, which
-// replaces the workshop's and is covered by it (B40).
-func (s *Source) ownList(worker string) bool {
-	text := s.text()
-	return text != nil && s.Worker(worker) != nil && len(edit.Inheriting(text, edit.Line{Text: "example.org"}, []string{worker})) == 0
+// inheriting are those of the workers whose list is the workshop's: they have none of their
+// own, neither in the text of the file nor in the one that they come from.
+func (s *Source) inheriting(text []byte, line edit.Line, names []string) []string {
+	return slices.DeleteFunc(edit.Inheriting(text, line, names), func(name string) bool {
+		w := s.Worker(name)
+		return w == nil || w.From != "" && !sameRules(w.Container.Network.Allow, s.Workshop.Container.Network.Allow)
+	})
 }
 
 // fileList is the list of the file that a line goes to which lets a worker reach something.
 type fileList struct {
-	text string // of the file; empty: network.allow
-	// from is the source that the worker is imported from: it gets what that needs, and
-	// no line of the file adds to it (B47).
-	from string
+	text string // empty: network.allow
+	// elsewhere says why no line of the file helps: the worker's list is that of a source
+	// (B47). It is empty where one does.
+	elsewhere string
 }
 
 // String names the list.
 func (l fileList) String() string { return cmp.Or(l.text, "network.allow") }
 
-// imported says why no line of the file helps; empty: one does.
-func (l fileList) imported() string {
-	if l.from == "" {
-		return ""
-	}
-	return "an import gets what its `needs` name, and no line here adds to that: who keeps " + l.from + " can"
-}
-
 // listFor is where lines for a worker go.
 func (s *Source) listFor(worker string) (l fileList) {
-	if s.Workshop == nil {
+	text := s.text()
+	if s.Workshop == nil || text == nil || s.Worker(worker) == nil {
 		return l
 	}
-	w := s.Worker(worker)
+	w, line, name := s.Worker(worker), edit.Line{Text: "example.org"}, []string{worker}
+	const publisher = ", and no line here adds to that: who keeps %s can"
 	switch {
-	case w != nil && w.Import() != "":
-		l.from = w.From
-	case s.ownList(worker):
-		l.text = worker + "'s own network.allow (and the workshop's, if that lacks it)"
-	case s.Workshop.Base != "":
+	case len(s.inheriting(text, line, name)) > 0 && s.Workshop.Base != "":
 		l.text = "network.allow (which replaces that of the base, and needs what " + s.Workshop.Base + " allows or opens)"
+	case len(s.inheriting(text, line, name)) > 0:
+	case len(edit.Inheriting(text, line, name)) == 0:
+		l.text = worker + "'s own network.allow (and the workshop's, if that lacks it)"
+	case w.Import() != "":
+		l.elsewhere = fmt.Sprintf("an import gets what its `needs` name"+publisher, w.From)
+	default:
+		l.elsewhere = fmt.Sprintf(worker+" has a list of its own in the base"+publisher, w.From)
 	}
 	return l
+}
+
+// listsElsewhere are the workers that no line of the file helps, by their names.
+func (s *Source) listsElsewhere() map[string]bool {
+	out := map[string]bool{}
+	for i := range s.Workshop.Workers {
+		if w := &s.Workshop.Workers[i]; w.From != "" {
+			out[w.Name] = s.listFor(w.Name).elsewhere != ""
+		}
+	}
+	return out
 }
 
 // filled puts the values of variables into lines, as the guard does.

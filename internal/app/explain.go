@@ -66,8 +66,8 @@ func (e *Explanation) FileLine() string {
 	switch {
 	case e.Suggest == "":
 		return ""
-	case e.list.from != "":
-		return e.list.imported()
+	case e.list.elsewhere != "":
+		return e.list.elsewhere
 	}
 	return "- " + e.Suggest + " below " + e.list.String()
 }

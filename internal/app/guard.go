@@ -72,8 +72,11 @@ const networkHint = "to give workers one, write in workshop.yaml `network: {mode
 // more than its workshop (B40).
 func (s *Source) networkLine(w *workshop.Worker, file string) string {
 	line := "`network: {mode: restricted, allow: [HOST]}`"
-	if w.Import() != "" {
+	switch {
+	case w.Import() != "":
 		return "who keeps " + w.From + " writes " + line + " into its `needs`, and " + file + " grants it"
+	case w.From != "":
+		return "who keeps " + w.From + " gives it one"
 	}
 	switch s.Workshop.Container.Network.Mode.V {
 	case firewall.None:

@@ -323,8 +323,8 @@ func (x Refusal) Text() string {
 		opens = "; the file allows it by now: `" + x.saved + "`"
 	case x.Command != "":
 		opens = "; to allow it: `" + x.Command + "`"
-	case x.list.from != "":
-		opens = "; " + x.list.imported()
+	case x.Line != "" && x.list.elsewhere != "":
+		opens = "; " + x.list.elsewhere
 	case x.Line != "":
 		opens = "; to allow it, add to network.allow: - " + x.Line
 	}

@@ -144,20 +144,37 @@ func (env *Env) checkRewritten(ctx context.Context, s *Source, name string) erro
 // keepsAllowed refuses a change after which a worker reaches less: a list of the project's
 // takes the place of its base's (B47).
 func (s *Source) keepsAllowed(fresh *Source) error {
+	if s.Workshop.Base == "" {
+		return nil
+	}
 	for i := range s.Workshop.Workers {
 		w := &s.Workshop.Workers[i]
 		now := fresh.Worker(w.Name)
-		if now == nil || now.Container.Network.Mode.V != firewall.Restricted {
+		if now == nil {
 			continue
 		}
-		for _, r := range w.Container.Network.Allow {
-			if !coveredBy([]firewall.Rule{r}, now.Container.Network.Allow) {
-				return Fail(CodeRefused, "with this line alone, %s would no longer reach %s; nothing was written", w.Name, RuleLine(r.Filled(), false)).
-					Hint("a list here takes the place of the base's: write it whole, `network: {mode: restricted, allow: [%s, …]}`, and run this again", strings.Join(ruleTexts(w.Container.Network.Allow), ", "))
+		lost := ""
+		if had, has := w.Container.Network.Mode.V, now.Container.Network.Mode.V; has < had {
+			lost = "have network " + has.String() + " in place of " + had.String()
+		} else if has == firewall.Restricted {
+			lines := filled(now.Container.Network.Allow)
+			for _, r := range w.Container.Network.Allow {
+				if !firewall.CoveredBy(r.Filled(), lines) {
+					lost = "no longer reach " + RuleLine(r.Filled(), false)
+					break
+				}
 			}
+		}
+		if lost != "" {
+			return Fail(CodeRefused, "with this line alone, %s would %s; nothing was written", w.Name, lost).Hint("%s", wholeList(w.Container.Network.Allow))
 		}
 	}
 	return nil
+}
+
+// wholeList says what to write where a base has a list and the project none.
+func wholeList(rules []firewall.Rule) string {
+	return fmt.Sprintf("a list here takes the place of the base's: write it whole below `container:`, `network: {mode: restricted, allow: [%s, …]}`, and run this again", strings.Join(ruleTexts(rules), ", "))
 }
 
 // changedLines are the lines that differ, with + and -, and their numbers.

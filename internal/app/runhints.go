@@ -137,8 +137,8 @@ func (env *Env) sayRunDenials(r *Running, worker string, seen []Refusal) {
 	switch to := r.run.listFor(worker); {
 	case len(flags) > 0:
 		text += "; to allow it: `workshop run " + strings.Join(flags, " ") + "`"
-	case to.from != "":
-		text += "; " + to.imported()
+	case len(lines) > 0 && to.elsewhere != "":
+		text += "; " + to.elsewhere
 	case len(lines) > 0:
 		text += "; a run gets no more than the file grants: add to " + to.String() + " in " + env.Shown(r.File) + ":\n- " + strings.Join(lines, "\n- ")
 	}

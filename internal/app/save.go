@@ -42,7 +42,7 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 			return nil, err
 		}
 		network = &s.Worker(o.Worker).Container.Network
-		if why := s.listFor(o.Worker).imported(); why != "" && !o.Deny {
+		if why := s.listFor(o.Worker).elsewhere; why != "" && !o.Deny {
 			return nil, Fail(CodeRefused, "%s; nothing was written", why)
 		}
 	}
@@ -110,7 +110,7 @@ func (env *Env) withLines(s *Source, text []byte, o RuleChange) ([]byte, error) 
 			return nil, err
 		}
 		if text, err = edit.Add(text, where...); err != nil {
-			return nil, env.cantEdit(s, err)
+			return nil, env.cantEdit(s, o, err)
 		}
 	}
 	return text, nil
@@ -125,7 +125,10 @@ func (env *Env) placesOf(s *Source, text []byte, o RuleChange, l ruleLine) ([]ed
 	}
 	base := &s.Workshop.Container.Network
 	covered := o.Deny || coveredBy(l.rules, base.Allow) || base.Mode.V == firewall.Open && !slices.ContainsFunc(l.rules, func(r firewall.Rule) bool { return !isPublic(r) })
-	own := len(edit.Inheriting(text, line, []string{o.Worker})) == 0
+	own := len(s.inheriting(text, line, []string{o.Worker})) == 0
+	if o.Deny {
+		own = len(edit.Inheriting(text, line, []string{o.Worker})) == 0
+	}
 	if own && covered {
 		return []edit.Line{line}, nil
 	}
@@ -156,7 +159,7 @@ func (s *Source) sharing(text []byte, line edit.Line) (names []string) {
 	if line.Deny {
 		return names
 	}
-	return slices.DeleteFunc(edit.Inheriting(text, line, names), func(name string) bool { return s.Worker(name).Import() != "" })
+	return s.inheriting(text, line, names)
 }
 
 // sharedList refuses a line for one worker that others would get too, and says what to
@@ -202,8 +205,15 @@ func ruleTexts(rules []firewall.Rule) (list []string) {
 }
 
 // cantEdit says where the file can't be edited, and what to write by hand.
-func (env *Env) cantEdit(s *Source, err error) *Failure {
+func (env *Env) cantEdit(s *Source, o RuleChange, err error) *Failure {
 	file := env.Shown(s.Path)
+	switch below := s.Workshop.Base != "" && errors.Is(err, edit.ErrNoNetwork); {
+	case below && o.Deny:
+		return Fail(CodeFailed, "%s has no list of its own; nothing was written", file).
+			Hint("write below `container:` `network: {deny: [%s]}`: it is added to those of the base", o.lines()[0].text)
+	case below:
+		return Fail(CodeFailed, "%s has no list of its own; nothing was written", file).Hint("%s", wholeList(s.Workshop.Container.Network.Allow))
+	}
 	by, ok := errors.AsType[*edit.Error](err)
 	if !ok {
 		return Fail(CodeFailed, "%s: %w; nothing was written", file, err)
@@ -223,7 +233,7 @@ func (env *Env) cantEdit(s *Source, err error) *Failure {
 func (s *Source) without(text []byte, rules []firewall.Rule) (names []string) {
 	for i := range s.Workshop.Workers {
 		w := &s.Workshop.Workers[i]
-		if w.Import() == "" && w.Container.Network.Mode.V != firewall.None && !coveredBy(rules, w.Container.Network.Allow) {
+		if w.From == "" && w.Container.Network.Mode.V != firewall.None && !coveredBy(rules, w.Container.Network.Allow) {
 			names = append(names, w.Name)
 		}
 	}

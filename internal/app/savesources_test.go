@@ -1,8 +1,12 @@
 package app
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // allow is a change that allows a host.
@@ -52,10 +56,10 @@ func TestSaveForAnImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := src.listFor("sast--scan"); !strings.Contains(l.imported(), publisher) {
-		t.Errorf("the advice is %q", l.imported())
+	if l := src.listFor("sast--scan"); !strings.Contains(l.elsewhere, publisher) {
+		t.Errorf("the advice is %q", l.elsewhere)
 	}
-	if l := src.listFor("own"); l.String() != "network.allow" || l.imported() != "" {
+	if l := src.listFor("own"); l.String() != "network.allow" || l.elsewhere != "" {
 		t.Errorf("the project's own worker: %+v", l)
 	}
 	// The line for the project's worker is not the import's: it needs no consent of others.
@@ -70,6 +74,75 @@ func TestSaveForAnImport(t *testing.T) {
 	if !coveredBy(more, src.Worker("own").Container.Network.Allow) || coveredBy(more, src.Worker("sast--scan").Container.Network.Allow) {
 		t.Errorf("own %v, scan %v", src.Worker("own").Container.Network.Allow, src.Worker("sast--scan").Container.Network.Allow)
 	}
+}
+
+// TestSaveForImportsThatInherit: an import whose needs and grant name no list has the
+// workshop's. A line for another worker is for it, too, and that is said.
+func TestSaveForImportsThatInherit(t *testing.T) {
+	s := newShared(t)
+	s.release("v1.1.0", "  needs: {network: {mode: restricted}}\n")
+	s.write("workshop.yaml", `workshop:
+  name: app
+  container: {image: host, network: {mode: restricted, allow: ["${API:-api.example.org}"]}}
+  workers: [{name: own, tools: [], instructions: x}]
+  imports:
+    - {as: sast, from: '`+s.from+`', version: ^1}
+  grant:
+    sast: {network: {mode: restricted}}
+`)
+	s.lock(LockOptions{})
+	_, err := s.env.SaveRules(t.Context(), allow(t, "own", "more.example.org"))
+	s.fails("for own", err, CodeUsage, "is for sast--scan too")
+	_, err = s.env.SaveRules(t.Context(), allow(t, "sast--scan", "more.example.org"))
+	s.fails("for the import", err, CodeUsage, "is for own too")
+	if _, err = s.env.SaveRules(t.Context(), allow(t, "", "more.example.org")); err != nil {
+		t.Fatalf("%v\n%s", err, s.said.String())
+	}
+	src, err := s.env.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"own", "sast--scan"} {
+		if !coveredBy(allow(t, "", "more.example.org").Rules, src.Worker(name).Container.Network.Allow) {
+			t.Errorf("%s doesn't reach it", name)
+		}
+	}
+}
+
+// A worker of the base has the list that it has there, which no line of the project adds to.
+func TestSaveForABasesWorker(t *testing.T) {
+	s := newShared(t)
+	s.release("v1.1.0", "  container: {image: 'x.example/x@sha256:"+strings.Repeat("a", 64)+"', network: {mode: restricted, allow: [base.example.org, other.example.org]}}\n  open: {network: {allow: [open.example.org]}}\n")
+	text := strings.Replace(readFile(t, filepath.Join(s.repo, "workshop.yaml")), "instructions: Scan.", "instructions: Scan., container: {network: {allow: [base.example.org]}}", 1)
+	if err := os.WriteFile(filepath.Join(s.repo, "workshop.yaml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	testutil.Git(t, s.repo, "commit", "-qam", "x")
+	testutil.Git(t, s.repo, "tag", "-f", "v1.1.0")
+	project := func(rest string) {
+		s.write("workshop.yaml", "workshop:\n  name: app\n  extends: {from: '"+s.from+"', version: ^1}\n"+rest)
+	}
+	project("")
+	s.lock(LockOptions{})
+	_, err := s.env.SaveRules(t.Context(), allow(t, "scan", "open.example.org"))
+	s.fails("its list is the base's", err, CodeRefused, "scan has a list of its own in the base, and no line here adds to that: who keeps "+s.id.String()+" can")
+	_, err = s.env.SaveRules(t.Context(), allow(t, "", "open.example.org"))
+	s.fails("no container", err, CodeFailed, "takes the place of the base's: write it whole below `container:`, `network: {mode: restricted, allow: [base.example.org, other.example.org, …]}`")
+	deny := RuleChange{Deny: true}
+	if err := deny.Parse([]string{"other.example.org"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.env.SaveRules(t.Context(), deny)
+	s.fails("deny", err, CodeFailed, "`network: {deny: [other.example.org]}`: it is added to those of the base")
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // TestSaveBelowABase: what a base neither allows nor opens isn't written, and a line never

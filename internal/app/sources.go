@@ -114,16 +114,17 @@ func (s *sources) find(ctx context.Context, ref workshop.SourceRef) (*openedSour
 
 // text is a file of a source by the name that positions have, which begins with the source's
 // address; nil where it isn't there.
-func (s *sources) text(name string) []byte {
+func (s *sources) text(name string) (text []byte) {
+	nearest := 0 // one address may begin another
 	for _, o := range s.opened {
 		for _, from := range o.froms {
 			file, of := strings.CutPrefix(name, strings.TrimSuffix(from, "/")+"/")
-			if data, err := boundedfile.ReadFS(o.Files.FS(), file, workshop.MaxFileSize); of && err == nil {
-				return data
+			if data, err := boundedfile.ReadFS(o.Files.FS(), file, workshop.MaxFileSize); of && err == nil && len(from) > nearest {
+				text, nearest = data, len(from)
 			}
 		}
 	}
-	return nil
+	return text
 }
 
 // said are the settings, read once.

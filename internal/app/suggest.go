@@ -58,11 +58,11 @@ func (s *Suggestions) HowToAsk(file string) string {
 
 // LeftOut counts what was asked for and isn't suggested.
 type LeftOut struct {
-	Covered  int `json:"covered"`  // by a line of the file
-	Denied   int `json:"denied"`   // by a deny line of the file
-	Imported int `json:"imported"` // by workers of imports, which get what those need
-	Nameless int `json:"nameless"` // addresses, or names that aren't names
-	Other    int `json:"other"`    // refused for another reason than a missing line
+	Covered   int `json:"covered"`   // by a line of the file
+	Denied    int `json:"denied"`    // by a deny line of the file
+	Elsewhere int `json:"elsewhere"` // by workers whose lists are those of sources
+	Nameless  int `json:"nameless"`  // addresses, or names that aren't names
+	Other     int `json:"other"`     // refused for another reason than a missing line
 }
 
 // SuggestedLine is one line for network.allow.
@@ -159,6 +159,8 @@ type dialRequests struct {
 	refused bool            // Suggestions.Refused
 	seen    map[string]bool // what is left out, each once
 	tried   *dialRequests   // what `firewall explain` tried at the time
+	// elsewhere are workers whose lists are those of sources.
+	elsewhere map[string]bool
 }
 
 func newDialRequests(o SuggestRequest) *dialRequests {
@@ -295,6 +297,7 @@ func (q *dialRequests) suggest(s *Source) *Suggestions {
 // most likely 80 or 443.
 func (q *dialRequests) lines(s *Source) *Suggestions {
 	out := &Suggestions{Allow: []SuggestedLine{}, source: s, request: q.request}
+	q.elsewhere = s.listsElsewhere()
 	for name, n := range q.names {
 		var web *dialRequest
 		var ports []firewall.PortRange
@@ -360,7 +363,7 @@ func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, por
 	}
 	rule := firewall.Rule{Host: host, Ports: ports}
 	lookedUp := x == q.names[name].lookUp
-	known, covered, denied, imported := 0, 0, 0, 0
+	known, covered, denied, elsewhere := 0, 0, 0, 0
 	for _, worker := range x.workers {
 		w := s.Worker(worker)
 		if w == nil {
@@ -373,8 +376,8 @@ func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, por
 			denied++
 		case network.Mode.V == firewall.Open || firewall.CoveredBy(rule, filled(network.Allow)) || lookedUp && opensName(network.Allow, name):
 			covered++
-		case w.Import() != "":
-			imported++
+		case q.elsewhere[worker]:
+			elsewhere++
 		}
 	}
 	switch {
@@ -384,8 +387,8 @@ func (q *dialRequests) line(out *Suggestions, s *Source, name firewall.Name, por
 	case known > 0 && denied+covered == known:
 		q.out.Covered++
 		return
-	case known > 0 && denied+covered+imported == known:
-		q.out.Imported++
+	case known > 0 && denied+covered+elsewhere == known:
+		q.out.Elsewhere++
 		return
 	}
 	slices.Sort(x.workers)

@@ -45,7 +45,7 @@ func (l *SuggestedLine) listsOf(s *Source, worker string) []string {
 	lists := map[string]bool{}
 	for _, name := range l.Workers {
 		w := s.Worker(name)
-		if w == nil || w.Import() != "" || w.Container.Network.Mode.V == firewall.None || worker != "" && name != worker || l.coveredBy(w.Container.Network.Allow) {
+		if w == nil || w.From != "" && s.listFor(name).elsewhere != "" || w.Container.Network.Mode.V == firewall.None || worker != "" && name != worker || l.coveredBy(w.Container.Network.Allow) {
 			continue
 		}
 		if sameRules(w.Container.Network.Allow, s.Workshop.Container.Network.Allow) {

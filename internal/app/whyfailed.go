@@ -214,8 +214,8 @@ func (env *Env) sayDenials(ctx context.Context, r *Running, ran Ran) {
 	if len(saved) > 0 {
 		text += "; " + env.Shown(r.File) + " allows " + WorkersText(saved) + " by now: `" + reload + "` gives it to the guard"
 	}
-	if to := seen[0].list; to.from != "" {
-		text += "; " + to.imported()
+	if to := seen[0].list; len(lines) > 0 && to.elsewhere != "" {
+		text += "; " + to.elsewhere
 	} else if len(lines) > 0 {
 		text += "; to allow it, add to " + to.String() + " in " + env.Shown(r.File) + ":\n- " + strings.Join(lines, "\n- ")
 	}

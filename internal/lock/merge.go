@@ -2,12 +2,16 @@ package lock
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
+
+	"github.com/llmdo/workshop/internal/source"
 )
 
 // Agreed is what both sides of a lock with conflict markers of a merge have of sources and
 // images: the same was reviewed on both, so that it need not be looked up again. All else
-// is made anew and not in it. It is nil for a text without such markers, and where a side
+// is made anew and not in it, but for who signed a source: whatever is chosen must be signed
+// by them. It is nil for a text without such markers, and where a side
 // is not a lock.
 func Agreed(data []byte) *Lock {
 	ours, theirs, ok := sides(data)
@@ -21,8 +25,13 @@ func Agreed(data []byte) *Lock {
 	}
 	out := Empty()
 	for id, s := range one.Sources {
-		if o, has := other.Sources[id]; has && (Source{Locked: s.Locked}).text() == (Source{Locked: o.Locked}).text() {
+		o, has := other.Sources[id]
+		switch {
+		case has && (Source{Locked: s.Locked}).text() == (Source{Locked: o.Locked}).text():
 			out.Sources[id] = s
+		case has && (s.Signed != nil || o.Signed != nil):
+			// Without a commit it fits no version.
+			out.Sources[id] = Source{Locked: source.Locked{Signed: cmp.Or(s.Signed, o.Signed)}}
 		}
 	}
 	for name, i := range one.Images {

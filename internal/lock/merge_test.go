@@ -56,6 +56,7 @@ func TestAgreed(t *testing.T) {
 		}
 		add("git.example.org/a", "1")
 		add("git.example.org/b", digits)
+		add("git.example.org/b2", digits)
 		for _, id := range more {
 			add(id, "5")
 		}
@@ -63,7 +64,17 @@ func TestAgreed(t *testing.T) {
 		l.Images["ghcr.io/acme/b:1"] = Image{Digest: HashText([]byte(digits))}
 		return l
 	}
+	signedBy := func(l *Lock, id string, s *source.Signer) {
+		x := l.Sources[id]
+		x.Signed = s
+		l.Sources[id] = x
+	}
+	who := &source.Signer{By: "acme", Key: "SHA256:" + strings.Repeat("A", 43)}
 	base, ours, theirs := lockOf("2"), lockOf("3", "git.example.org/c"), lockOf("4")
+	for _, l := range []*Lock{base, ours, theirs} {
+		signedBy(l, "git.example.org/b", who)
+	}
+	signedBy(theirs, "git.example.org/b2", who)
 	for _, style := range []string{"merge", "diff3"} {
 		text := merged(t, style, base, ours, theirs)
 		if l, list := Parse("workshop.lock", text); l != nil || len(list) == 0 {
@@ -71,6 +82,9 @@ func TestAgreed(t *testing.T) {
 		}
 		want := Empty()
 		want.Sources["git.example.org/a"] = base.Sources["git.example.org/a"]
+		// What was signed stays so, whichever is chosen.
+		want.Sources["git.example.org/b"] = Source{Locked: source.Locked{Signed: who}}
+		want.Sources["git.example.org/b2"] = Source{Locked: source.Locked{Signed: who}}
 		want.Images["ghcr.io/acme/a:1"] = base.Images["ghcr.io/acme/a:1"]
 		if d := cmp.Diff(want, Agreed(text)); d != "" {
 			t.Errorf("%s: %s\n%s", style, d, text)

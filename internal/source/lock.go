@@ -70,6 +70,9 @@ func Latest(ctx context.Context, id ID, v Version, also []Version, signers []Sig
 	}
 	got, err := from.fetch(ctx, ref.Name)
 	if errors.Is(err, image.ErrNoArtifact) {
+		if has, listed := from.refs(ctx, Version{}); listed == nil && !v.names() {
+			err = v.noTag(has)
+		}
 		err = &VersionError{err}
 	}
 	if err != nil {

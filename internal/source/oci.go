@@ -27,24 +27,18 @@ func openOCI(id ID) (ociOrigin, error) {
 	return ociOrigin{repo}, err
 }
 
-// refs lists the tags for a range, and for numbers that somebody may have written who means
-// one: all else is asked for by its name.
+// refs lists the tags for a range alone: all else is asked for by its name.
 func (o ociOrigin) refs(ctx context.Context, v Version) ([]git.Ref, error) {
-	named := []git.Ref{{Name: tagPrefix + v.text}}
-	isTag := v.within == nil && image.IsTag(v.text)
 	switch {
 	case commitName().MatchString(v.text):
 		return nil, &VersionError{errors.New("a registry has no commits: want a range of versions, a tag, or a digest sha256:…")}
 	case image.IsDigest(v.text):
 		return []git.Ref{{Name: v.text, Commit: v.text}}, nil
-	case isTag && !numbers().MatchString(v.text):
-		return named, nil
+	case v.within == nil && image.IsTag(v.text):
+		return []git.Ref{{Name: tagPrefix + v.text}}, nil
 	}
 	tags, err := o.repo.Tags(ctx)
-	switch {
-	case err != nil && isTag: // not every registry lists them
-		return named, nil
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	refs := make([]git.Ref, len(tags))

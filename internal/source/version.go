@@ -81,6 +81,13 @@ func (v Version) meant(refs []git.Ref) string {
 			return fmt.Sprintf("did you mean the tag %s, or ^%s for what is compatible? ", tag, m[1])
 		}
 	}
+	within, err := ParseVersion("^" + m[1])
+	if err != nil {
+		return ""
+	}
+	if _, err := within.newest(refs); err != nil {
+		return ""
+	}
 	return fmt.Sprintf("did you mean the range ^%s? ", m[1])
 }
 
@@ -151,7 +158,12 @@ func (v Version) Resolve(refs []git.Ref) (git.Ref, error) {
 			return git.Ref{}, fmt.Errorf("%s is a branch, which means another commit every day: write a tag, a range of versions or the commit %s", v.text, r.Commit)
 		}
 	}
-	return git.Ref{}, fmt.Errorf("there is no tag %s: %s%s", v.text, v.meant(refs), tagsText(refs))
+	return git.Ref{}, v.noTag(refs)
+}
+
+// noTag says what there is in place of a tag.
+func (v Version) noTag(refs []git.Ref) error {
+	return fmt.Errorf("there is no tag %s: %s%s", v.text, v.meant(refs), tagsText(refs))
 }
 
 // newest takes tags that are versions.

@@ -29,6 +29,10 @@ type Line struct {
 // own: what the workshop's network says is what counts for it.
 var ErrInherits = errors.New("the workshop's network applies")
 
+// ErrNoNetwork is what an [*Error] wraps for a workshop without the container, network or
+// mode that the line would be for: its base may have them.
+var ErrNoNetwork = errors.New("the workshop has no such network")
+
 // errNoWorker is what an [*Error] wraps for a worker that the text doesn't name.
 var errNoWorker = errors.New("there is no such worker")
 
@@ -52,7 +56,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap returns [ErrInherits] where that is the reason.
+// Unwrap returns [ErrInherits] or [ErrNoNetwork] where that is the reason.
 func (e *Error) Unwrap() error { return e.err }
 
 // limits as of package workshop, which refuses what is beyond.

@@ -35,7 +35,7 @@ func (e *editor) edit() error {
 	owner := root.value
 	if e.line.Worker != "" {
 		if workers.value == nil {
-			return e.byHand(root.key, "the key workers is missing", nil)
+			return e.byHand(root.key, "the key workers is missing", errNoWorker)
 		}
 		if owner, err = e.worker(workers.value); err != nil {
 			return err
@@ -48,7 +48,7 @@ func (e *editor) edit() error {
 	case c.key == nil && e.line.Worker != "":
 		return e.inherits(owner)
 	case c.key == nil:
-		return e.byHand(root.key, "the workshop has no container", nil)
+		return e.byHand(root.key, "the workshop has no container", ErrNoNetwork)
 	}
 	n, err := e.lookup(c.value, "network")
 	switch {
@@ -57,7 +57,7 @@ func (e *editor) edit() error {
 	case n.key == nil && e.line.Worker != "":
 		return e.inherits(owner)
 	case n.key == nil && e.line.Deny:
-		return e.byHand(c.key, "the workshop has no network: there is nothing to deny", nil)
+		return e.byHand(c.key, "the workshop has no network: there is nothing to deny", ErrNoNetwork)
 	case n.key == nil:
 		return e.newNetwork(c)
 	}
@@ -96,7 +96,7 @@ func (e *editor) network(c, n entry) error {
 			return err
 		}
 	case e.line.Worker == "":
-		return e.byHand(n.key, "the network has no mode, so it is none and nothing is reached; write mode: restricted", nil)
+		return e.byHand(n.key, "the network has no mode, so it is none and nothing is reached; write mode: restricted", ErrNoNetwork)
 	}
 	list, err := e.lookup(n.value, e.list())
 	switch {

@@ -128,7 +128,7 @@ func (a verbs) suggestNotes(s *app.Suggestions, o app.SuggestRequest) {
 	}{
 		{s.LeftOut.Covered, "in " + a.Shown(s.File) + " already"},
 		{s.LeftOut.Denied, "refused by a deny line, which wins over every other"},
-		{s.LeftOut.Imported, "asked for by imports alone, which get what their `needs` name (`workshop firewall log --denied` says by which)"},
+		{s.LeftOut.Elsewhere, "asked for by workers alone whose lists are those of an import or a base (`workshop firewall log --denied` says by which)"},
 		{s.LeftOut.Nameless, "by address, without a name (`workshop firewall log` shows them; a line with a cidr allows an address)"},
 		{s.LeftOut.Other, "refused for a reason that no line with a name changes (`workshop firewall log --denied`)"},
 	} {

@@ -182,11 +182,11 @@ func loopback(t Type) reply {
 // explain is the text of the extended error. A model may read it: it has nothing of
 // what would allow the name.
 func explain(name string, d firewall.Decision) string {
-	out := "workshop: " + name + " is not allowed (" + d.Reason
-	if d.Rule != nil && d.Rule.Line != "" {
-		out += ", see " + d.Rule.Line
+	why := d.Reason
+	if d.Reason == firewall.ReasonDenied {
+		why = "by a deny line"
 	}
-	return clip.Bytes(out+"): do not retry, tell the person", maxText)
+	return clip.Bytes("workshop: "+name+" is not allowed ("+why+"): do not retry, tell the person", maxText)
 }
 
 // maxText bounds text that comes from a worker, in bytes.
