@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/tool"
 )
 
 // narrowed is a base with a worker that has something of all, which the workshop's container
@@ -208,5 +209,43 @@ func TestNarrowedHolds(t *testing.T) {
 	}
 	if loaded < 60 || less < 40 {
 		t.Errorf("only %d are workshops, and %d narrow", loaded, less)
+	}
+}
+
+// B41: whatever tools a project names for its base's worker, that is offered none that it
+// isn't offered without a word.
+func TestNarrowedToolsHold(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 41))
+	all := []string{"Read", "Grep", "Edit", "Bash", "Bash(git:*)", "Bash(git log:*)", "Bash(git log)", "Bash(go test:*)", "WebFetch", "WebFetch(domain:a.example)"}
+	pick := func() []string {
+		var out []string
+		for _, x := range all {
+			if r.IntN(3) == 0 {
+				out = append(out, x)
+			}
+		}
+		return out
+	}
+	loaded, refused := 0, 0
+	for range 600 {
+		has, wants := pick(), pick()
+		l := baseOf("  container: {image: x}\n  workers: [w]\n", "")
+		l[baseFrom]["workers/w.md"] = fileOf("---\nname: w\ntools: [" + strings.Join(has, ", ") + "]\n---\nWork.\n")
+		offers := workerOf(t, mustLoad(t, l, extending("")), "w").Definition.Offers()
+		after, list := loadShared(t, l, extending("  workers: [{name: w, tools: ['"+strings.Join(wants, "', '")+"']}]\n"))
+		if after == nil {
+			if !list.HasErrors() {
+				t.Fatalf("%q of %q: %v", wants, has, list)
+			}
+			refused++
+			continue
+		}
+		loaded++
+		if more := tool.Excess(workerOf(t, after, "w").Definition.Offers(), offers); len(more) > 0 {
+			t.Fatalf("%q of %q: it is offered %v besides", wants, has, more)
+		}
+	}
+	if loaded < 20 || refused < 100 {
+		t.Errorf("%d are workshops, %d are refused", loaded, refused)
 	}
 }
