@@ -194,11 +194,14 @@ func pids(dir string) ([]int, error) {
 	return list, nil
 }
 
-// write is a single write(2), as control group files require.
+// write is a single write(2), as control group files require; again after a signal, which
+// interrupts some of them before anything has changed.
 func write(path, value string) error {
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err == nil {
-		_, err = unix.Write(fd, []byte(value))
+		for _, err = unix.Write(fd, []byte(value)); err == unix.EINTR; {
+			_, err = unix.Write(fd, []byte(value))
+		}
 		unix.Close(fd)
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -73,6 +74,33 @@ func TestRealMemory(t *testing.T) {
 	}
 	if n := g.OOMKills(); n != 1 {
 		t.Errorf("killed for their memory: %d", n)
+	}
+}
+
+// TestRealLimitInterrupted: version 1 gives EINTR for a memory limit that is written while a
+// signal waits (mm/memcontrol.c: mem_cgroup_resize_max), which in a Go program is any time.
+func TestRealLimitInterrupted(t *testing.T) {
+	g := group(t, Limit{MemoryBytes: 64 << 20})
+	end := make(chan struct{})
+	defer close(end)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	go func(thread int) {
+		for {
+			select {
+			case <-end:
+				return
+			default:
+				_ = unix.Tgkill(os.Getpid(), thread, unix.SIGURG)
+			}
+		}
+	}(unix.Gettid())
+	for i := range 500 {
+		for _, d := range g.dirs {
+			if err := setLimits(d.dir, d.place, Limit{MemoryBytes: 64 << 20}, false); err != nil {
+				t.Fatalf("write %d: %v", i, err)
+			}
+		}
 	}
 }
 
