@@ -184,6 +184,9 @@ func (p *Policy) check() error {
 			}
 		}
 	}
+	if err := p.checkEndpoints(); err != nil {
+		return err
+	}
 	listens := make(map[uint16]bool, len(p.Publish))
 	for i, x := range p.Publish {
 		switch {

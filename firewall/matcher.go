@@ -20,16 +20,18 @@ type Decision struct {
 
 // Reasons of decisions.
 const (
-	ReasonAllowed = "allowed"      // by an allow line
-	ReasonOpen    = "open"         // by mode open
-	ReasonDenied  = "denied"       // by a deny line
-	ReasonNone    = "mode-none"    // the room has no network
-	ReasonName    = "not-allowed"  // no line has the name or address
-	ReasonPort    = "port"         // lines have it, but not with this port
-	ReasonInvalid = "invalid"      // not a name
-	ReasonLearned = "learned"      // allowed because the room learns, by no line
-	ReasonSpecial = "special-name" // a name of the local network, or one that is never looked up
-	ReasonDoH     = "doh"          // a resolver over HTTPS, which only a line with its exact name allows
+	ReasonAllowed  = "allowed"      // by an allow line
+	ReasonOpen     = "open"         // by mode open
+	ReasonDenied   = "denied"       // by a deny line
+	ReasonNone     = "mode-none"    // the room has no network
+	ReasonName     = "not-allowed"  // no line has the name or address
+	ReasonPort     = "port"         // lines have it, but not with this port
+	ReasonInvalid  = "invalid"      // not a name
+	ReasonLearned  = "learned"      // allowed because the room learns, by no line
+	ReasonSpecial  = "special-name" // a name of the local network, or one that is never looked up
+	ReasonDoH      = "doh"          // a resolver over HTTPS, which only a line with its exact name allows
+	ReasonEndpoint = "endpoint"     // the name is reached at its endpoint alone
+	ReasonRequest  = "request"      // the endpoint's line doesn't have the request
 )
 
 // Matcher decides for one room, in a time that doesn't depend on the number of rules.
@@ -38,12 +40,22 @@ type Matcher struct {
 	mode        Mode
 	learn       bool
 	allow, deny index
+	endpoints   map[HostPattern]*Rule // one of each host that has some
 }
 
 // Compile makes a Matcher. The policy must not be changed afterwards.
 func (p RoomPolicy) Compile() *Matcher {
-	return &Matcher{mode: p.Mode, learn: p.Learn && p.Mode == Restricted, allow: newIndex(p.Allow), deny: newIndex(p.Deny)}
+	m := &Matcher{mode: p.Mode, learn: p.Learn && p.Mode == Restricted, allow: newIndex(p.Allow), deny: newIndex(p.Deny), endpoints: map[HostPattern]*Rule{}}
+	for i := range p.Allow {
+		if r := &p.Allow[i]; !r.Endpoint.IsZero() && m.endpoints[r.Host] == nil {
+			m.endpoints[r.Host] = r
+		}
+	}
+	return m
 }
+
+// owner returns a line whose endpoint alone leads to the name; nil if none does.
+func (m *Matcher) owner(n Name) *Rule { return m.endpoints[HostPattern{hostExact, n.s}] }
 
 // index finds the rules of a name by at most one map look-up per label. The
 // maps hold positions in rules.
@@ -58,6 +70,7 @@ func newIndex(rules []Rule) index {
 	for i := range rules {
 		switch r := &rules[i]; {
 		case r.Template != "": // not expanded: matches nothing
+		case !r.Endpoint.IsZero(): // see Matcher.endpoints
 		case r.CIDR.IsValid():
 			x.cidrs = append(x.cidrs, int32(i))
 		default:
@@ -145,8 +158,21 @@ func (m *Matcher) Name(n Name, port uint16) Decision {
 	if r, _ := m.deny.name(n, port); r != nil {
 		return Decision{Rule: r, Reason: ReasonDenied}
 	}
+	if r := m.owner(n); r != nil {
+		return Decision{Rule: r, Reason: ReasonEndpoint}
+	}
 	r, otherPort := m.allow.name(n, port)
 	return m.named(n, m.allowed(r, otherPort, suggest(n.s, port)), suggest(n.s, port))
+}
+
+// Endpoint decides about requests of the endpoint r, a line of the policy: whether the host
+// is denied. Its Requests decide about each of them.
+func (m *Matcher) Endpoint(r *Rule) Decision {
+	n, _ := r.Host.Name()
+	if denier, _ := m.deny.name(n, r.Ports[0].First); denier != nil {
+		return Decision{Rule: denier, Reason: ReasonDenied}
+	}
+	return Decision{Allowed: true, Rule: r, Reason: ReasonAllowed}
 }
 
 // Addr decides about a connection to a port of an address without a name: by the cidr
@@ -234,6 +260,9 @@ func (m *Matcher) Resolvable(n Name) Decision {
 	}
 	if m.mode == None {
 		return Decision{Reason: ReasonNone, Suggest: suggest(n.s, 443)}
+	}
+	if r := m.owner(n); r != nil {
+		return Decision{Rule: r, Reason: ReasonEndpoint}
 	}
 	var denied []PortRange
 	var denier *Rule

@@ -84,6 +84,8 @@ type Rule struct {
 	Upload Budget `json:"upload,omitzero"`
 	// AnyTenant accepts a wildcard on a suffix where anyone can register.
 	AnyTenant bool `json:"any_tenant,omitempty"`
+	// Endpoint is how alone the host is reached; its zero value is none.
+	Endpoint Endpoint `json:"endpoint,omitzero"`
 	// Preset is the name of the preset that this rule comes from.
 	Preset string `json:"preset,omitempty"`
 	// Line is the position of the rule, "workshop.yaml:12", as shown by explain,

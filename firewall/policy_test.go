@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/llmdo/workshop/firewall/request"
 )
 
 func pattern(t testing.TB, s string) HostPattern {
@@ -53,6 +55,7 @@ func samplePolicy(t testing.TB) *Policy {
 					{Host: pattern(t, "**.example.org"), Ports: ports(t, "22,8000-8010"), Private: true},
 					{Host: pattern(t, "*.github.io"), Ports: ports(t, "443"), AnyTenant: true},
 					{CIDR: netip.MustParsePrefix("10.20.0.0/16"), Ports: ports(t, "5432")},
+					endpoint(t, "git.example.net", "git", 600, "GET,HEAD /acme/**", "POST /acme/app"),
 					{Template: "${DB_HOST:?}", Ports: ports(t, "5432"), Line: "workshop.yaml:14"},
 				},
 				Deny: []Rule{{Host: pattern(t, "gist.example.org"), Ports: []PortRange{AllPorts}}},
@@ -70,7 +73,7 @@ func TestPolicyRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, data)
 	}
-	opts := cmp.Options{cmp.AllowUnexported(HostPattern{}), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()}
+	opts := cmp.Options{cmp.AllowUnexported(HostPattern{}), cmp.Comparer(func(a, b request.Rule) bool { return a.String() == b.String() }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()}
 	if diff := cmp.Diff(p, q, opts); diff != "" {
 		t.Errorf("decoded policy differs:\n%s", diff)
 	}
@@ -136,13 +139,13 @@ func TestExpand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := q.Rooms[0].Allow[4]; got.Host != pattern(t, "db.internal") || got.Template != "" || got.Line != "workshop.yaml:14" {
+	if got := q.Rooms[0].Allow[5]; got.Host != pattern(t, "db.internal") || got.Template != "" || got.Line != "workshop.yaml:14" {
 		t.Errorf("host template became %+v", got)
 	}
 	if q.Proxy != env["EGRESS_PROXY"] || q.Resolvers[1] != "[2001:db8::53]:5353" {
 		t.Errorf("proxy %q, resolvers %q", q.Proxy, q.Resolvers)
 	}
-	if p.Rooms[0].Allow[4].Template == "" || strings.Contains(string(EncodePolicy(p)), "db.internal") {
+	if p.Rooms[0].Allow[5].Template == "" || strings.Contains(string(EncodePolicy(p)), "db.internal") {
 		t.Error("Expand changed its argument")
 	}
 	for what, v := range map[string]string{
@@ -165,7 +168,7 @@ func TestExpand(t *testing.T) {
 		}
 	}
 	env["DB_HOST"] = "10.1.0.0/16"
-	if q, err = Expand(p, lookup); err != nil || q.Rooms[0].Allow[4].CIDR.String() != "10.1.0.0/16" {
+	if q, err = Expand(p, lookup); err != nil || q.Rooms[0].Allow[5].CIDR.String() != "10.1.0.0/16" {
 		t.Errorf("a range as value: %v", err)
 	}
 	// All problems at once, and never the credentials of a proxy.

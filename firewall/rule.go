@@ -9,15 +9,16 @@ import (
 )
 
 // Covers reports whether everything that o allows is allowed by r: hosts or
-// range inside, every port, and private ranges only where r opens them too.
-// Names and ranges never cover each other.
+// range inside, every port, private ranges only where r opens them too, and of an
+// endpoint no request that r's doesn't have. Names and ranges never cover each other, nor
+// do endpoints and lines that are none.
 func (r Rule) Covers(o Rule) bool {
 	return r.coversTarget(o) && len(o.Ports) > 0 && len(SubtractPorts(o.Ports, r.Ports)) == 0
 }
 
 // coversTarget is Covers without the ports.
 func (r Rule) coversTarget(o Rule) bool {
-	if o.ECH && !r.ECH || !o.Upload.within(r.Upload) {
+	if o.ECH && !r.ECH || !o.Upload.within(r.Upload) || !o.Endpoint.within(r.Endpoint) {
 		return false
 	}
 	if r.Template != "" || o.Template != "" {
@@ -123,6 +124,9 @@ func (r Rule) check(deny bool) error {
 				return err
 			}
 		}
+	}
+	if err := r.checkEndpoint(deny); err != nil {
+		return err
 	}
 	if r.CIDR.IsValid() {
 		if r.CIDR != r.CIDR.Masked() {

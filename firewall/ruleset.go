@@ -122,7 +122,9 @@ type RulesetOptions struct {
 func RedirectPorts(p RoomPolicy) []PortRange {
 	var all []PortRange
 	for i := range p.Allow {
-		all = append(all, p.Allow[i].Ports...)
+		if p.Allow[i].Endpoint.IsZero() { // the others' are dialled by the guard alone
+			all = append(all, p.Allow[i].Ports...)
+		}
 	}
 	return SubtractPorts(all, []PortRange{{53, 53}, {80, 80}, {443, 443}})
 }

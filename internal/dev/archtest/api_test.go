@@ -11,7 +11,7 @@ import (
 )
 
 // public are the packages for importers outside of this module.
-var public = []string{"workshop", "workshop/edit", "workshop/worker", "firewall", "firewall/presets", "compose", "client", "schemas", "diag", "tool"}
+var public = []string{"workshop", "workshop/edit", "workshop/worker", "firewall", "firewall/presets", "firewall/request", "compose", "client", "schemas", "diag", "tool"}
 
 // TestPublicTypes: an importer of a public package can name every type that it
 // exports, in declarations, signatures, fields and methods. Neither a type of an

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -133,14 +134,36 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-func TestFirstSegments(t *testing.T) {
-	if got, ok := rules(t, "GET /b/**", "GET,HEAD /a/x", "POST /b").FirstSegments(); !ok || !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("%q, %v", got, ok)
-	}
-	for _, text := range []string{"*", "GET *", "GET /**", "GET /*/x"} {
-		if got, ok := rules(t, "GET /a", text).FirstSegments(); ok {
-			t.Errorf("%s: %q", text, got)
+func TestApart(t *testing.T) {
+	for _, c := range []struct {
+		a, b []string
+		want bool
+	}{
+		{[]string{"GET /a/**", "POST /b"}, []string{"GET /c/**"}, true},
+		{[]string{"GET /a/**", "POST /b"}, []string{"GET /c/**", "DELETE /b/x"}, false},
+		{[]string{"GET /a"}, []string{"*"}, false},
+		{[]string{"GET /*/x"}, []string{"GET /a"}, false},
+		{[]string{"GET /a"}, []string{"GET /**"}, false},
+		{[]string{"GET /a"}, []string{"GET /A"}, true},
+		{nil, []string{"GET /a"}, true},
+	} {
+		if got := rules(t, c.a...).Apart(rules(t, c.b...)); got != c.want {
+			t.Errorf("%q and %q: %v", c.a, c.b, got)
 		}
+	}
+}
+
+func TestRuleAsText(t *testing.T) {
+	b, err := json.Marshal(rules(t, "GET,HEAD /a/**", "*"))
+	if want := `["GET,HEAD /a/**","*"]`; err != nil || string(b) != want {
+		t.Errorf("%s, %v, want %s", b, err, want)
+	}
+	var again Rules
+	if err := json.Unmarshal(b, &again); err != nil || !again.Within(rules(t, "*")) || len(again) != 2 {
+		t.Errorf("%v, %v", again, err)
+	}
+	if err := json.Unmarshal([]byte(`["get /a"]`), &again); err == nil {
+		t.Error("a rule that is none is read")
 	}
 }
 

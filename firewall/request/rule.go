@@ -153,17 +153,29 @@ func (r Rule) within(o Rules) bool {
 	return !slices.ContainsFunc(r.methods, func(m string) bool { return !has(m) })
 }
 
-// FirstSegments are the first segments that requests of the rules have; not ok where they
-// may have any. Two endpoints of one host have none in common.
-func (r Rules) FirstSegments() (names []string, ok bool) {
+// Apart reports whether no path is one of both lists, as the first segments say: those of
+// two endpoints for one host differ, so that a tool can tell by the path which is meant.
+func (r Rules) Apart(o Rules) bool {
+	first := map[string]bool{}
 	for _, x := range r {
-		if len(x.path.segments) == 0 || x.path.segments[0] == "*" {
-			return nil, false
+		if x.anyFirst() {
+			return false
 		}
-		names = append(names, x.path.segments[0])
+		first[x.path.segments[0]] = true
 	}
-	slices.Sort(names)
-	return slices.Compact(names), true
+	return !slices.ContainsFunc(o, func(x Rule) bool { return x.anyFirst() || first[x.path.segments[0]] })
+}
+
+// anyFirst reports whether the first segment of a path may be any.
+func (r Rule) anyFirst() bool { return len(r.path.segments) == 0 || r.path.segments[0] == "*" }
+
+// MarshalText implements encoding.TextMarshaler.
+func (r Rule) MarshalText() ([]byte, error) { return []byte(r.text), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler: see [ParseRule].
+func (r *Rule) UnmarshalText(b []byte) (err error) {
+	*r, err = ParseRule(string(b))
+	return err
 }
 
 func clipped(s string) string {
