@@ -40,8 +40,9 @@ type Room struct {
 	fds      []int
 	any      *anyIP // nil: netfilter redirects
 
-	mu    sync.Mutex
-	ports []firewall.PortRange // redirected, other than 53, 80 and 443
+	mu        sync.Mutex
+	ports     []firewall.PortRange // redirected, other than 53, 80 and 443
+	endpoints map[uint16]int       // their listeners
 }
 
 // New turns the namespace of the process into a room. After an error the namespace
@@ -128,6 +129,10 @@ func (r *Room) Serve(ready func(), stop <-chan struct{}) error {
 func (r *Room) Close() {
 	closeFDs(r.fds)
 	r.fds = nil
+	for _, fd := range r.endpoints {
+		unix.Close(fd)
+	}
+	r.endpoints = nil
 	if r.any != nil {
 		r.any.close()
 	}
@@ -157,6 +162,30 @@ func (r *Room) Dial(port uint16) (int, error) {
 	if err != nil {
 		return -1, fmt.Errorf("socket: %w", err)
 	}
+	return fd, nil
+}
+
+// Listen implements [handover.Handler]: the listener of an endpoint, at 127.0.0.1 alone.
+func (r *Room) Listen(port uint16) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if fd, ok := r.endpoints[port]; ok {
+		return fd, nil
+	}
+	switch {
+	case port < firewall.FirstEndpoint || port > firewall.LastEndpoint:
+		return -1, fmt.Errorf("port %d is not one of endpoints", port)
+	case len(r.endpoints) >= firewall.MaxEndpoints:
+		return -1, fmt.Errorf("there are %d endpoints already", len(r.endpoints))
+	}
+	fd, err := listenerAt(families{firewall.V4}, unix.SOCK_STREAM, &unix.SockaddrInet4{Port: int(port), Addr: [4]byte{127, 0, 0, 1}})
+	if err != nil {
+		return -1, fmt.Errorf("listen on port %d: %w", port, err)
+	}
+	if r.endpoints == nil {
+		r.endpoints = map[uint16]int{}
+	}
+	r.endpoints[port] = fd
 	return fd, nil
 }
 

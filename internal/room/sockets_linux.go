@@ -59,10 +59,23 @@ func roomSocket(fs families, typ int) (int, error) {
 	return fd, nil
 }
 
+// listener makes a socket that takes what is sent to a port of any address.
 func listener(fs families, typ int, port uint16) (int, error) {
+	var at unix.Sockaddr = &unix.SockaddrInet4{Port: int(port)}
+	if len(fs) > 1 {
+		at = &unix.SockaddrInet6{Port: int(port)}
+	}
+	fd, err := listenerAt(fs, typ, at)
+	if err != nil {
+		return -1, fmt.Errorf("listen on port %d: %w", port, err)
+	}
+	return fd, nil
+}
+
+func listenerAt(fs families, typ int, at unix.Sockaddr) (int, error) {
 	fd, err := roomSocket(fs, typ)
 	if err != nil {
-		return -1, fmt.Errorf("socket for port %d: %w", port, err)
+		return -1, err
 	}
 	// For TCP, so that connections in TIME_WAIT don't block the port; for UDP it would
 	// allow others to bind the same one.
@@ -70,18 +83,14 @@ func listener(fs families, typ int, port uint16) (int, error) {
 		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	}
 	if err == nil {
-		if len(fs) > 1 {
-			err = unix.Bind(fd, &unix.SockaddrInet6{Port: int(port)})
-		} else {
-			err = unix.Bind(fd, &unix.SockaddrInet4{Port: int(port)})
-		}
+		err = unix.Bind(fd, at)
 	}
 	if err == nil && typ == unix.SOCK_STREAM {
 		err = unix.Listen(fd, backlog)
 	}
 	if err != nil {
 		unix.Close(fd)
-		return -1, fmt.Errorf("listen on port %d: %w", port, err)
+		return -1, err
 	}
 	return fd, nil
 }

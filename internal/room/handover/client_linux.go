@@ -91,10 +91,19 @@ func (c *Client) Sockets() (Sockets, error) {
 // connected; its family (SO_DOMAIN) is AF_INET6 with IPV6_V6ONLY off, or AF_INET if
 // the room has no IPv6.
 func (c *Client) DialSocket(port int) (*os.File, error) {
+	return c.socket(verbDial, port)
+}
+
+// Listen requests the listener of an endpoint: at 127.0.0.1 inside the room, and the same
+// one for each guard, so that connections wait where there is none.
+func (c *Client) Listen(port int) (*os.File, error) { return c.socket(verbListen, port) }
+
+// socket requests one socket for a port.
+func (c *Client) socket(v verb, port int) (*os.File, error) {
 	if port < 1 || port > 65535 {
 		return nil, fmt.Errorf("handover: port %d is out of range", port)
 	}
-	_, fds, err := c.do(request{verb: verbDial, port: uint16(port)}, -1)
+	_, fds, err := c.do(request{verb: v, port: uint16(port)}, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +111,7 @@ func (c *Client) DialSocket(port int) (*os.File, error) {
 		closeAll(fds)
 		return nil, fmt.Errorf("handover: the room sent %d sockets, not 1", len(fds))
 	}
-	return os.NewFile(uintptr(fds[0]), "dial-"+strconv.Itoa(port)), nil
+	return os.NewFile(uintptr(fds[0]), string(v)+"-"+strconv.Itoa(port)), nil
 }
 
 // Redirect replaces the list of ports, other than 53, 80 and 443, that the room leads

@@ -8,6 +8,7 @@
 //
 //	sockets                 ok, with the seven sockets of [Sockets] in their order
 //	dial PORT               ok, with a new unconnected TCP socket
+//	listen PORT             ok, with the listener of an endpoint, the same one each time
 //	redirect PORT[,PORT…]   ok, when the policy's port list has been replaced
 //	redirect                ok, when the list is empty
 //	counters                ok DENIED4 DENIED6

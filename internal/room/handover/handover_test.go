@@ -46,6 +46,12 @@ func (r *fakeRoom) Dial(port uint16) (int, error) {
 	}
 	return unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 }
+func (r *fakeRoom) Listen(port uint16) (int, error) {
+	if port < firewall.FirstEndpoint {
+		return 0, errors.New("not an endpoint's port")
+	}
+	return r.fds[0], nil
+}
 func (r *fakeRoom) Redirect(p []firewall.PortRange) (Opened, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,6 +144,19 @@ func TestRequests(t *testing.T) {
 	}
 	f.Close()
 	if _, err := c.DialSocket(firewall.PortTCP); err == nil || !strings.Contains(err.Error(), "guard's own") {
+		t.Errorf("a refusal of the room arrived as %v", err)
+	}
+	for range 2 { // the same one
+		f, err := c.Listen(firewall.FirstEndpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inode(t, f.Fd()) != inode(t, uintptr(room.fds[0])) {
+			t.Error("another listener than the room's")
+		}
+		f.Close()
+	}
+	if _, err := c.Listen(80); err == nil || !strings.Contains(err.Error(), "not an endpoint's port") {
 		t.Errorf("a refusal of the room arrived as %v", err)
 	}
 	want := []firewall.PortRange{{First: 22, Last: 22}, {First: 8000, Last: 8010}}
@@ -254,7 +273,7 @@ func TestGarbage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []string{"x", "sockets now", "dial", "dial 0", "dial 1,2", "dial 99999", "redirect ", "redirect 0", "redirect 3,2", "SOCKETS", "sockets\n", "\x00", strings.Repeat("redirect 1,", 500)} {
+	for _, s := range []string{"x", "sockets now", "dial", "dial 0", "dial 1,2", "dial 99999", "listen", "listen 0", "listen 600,601", "listen 0600", "listen 99999", "redirect ", "redirect 0", "redirect 3,2", "SOCKETS", "sockets\n", "\x00", strings.Repeat("redirect 1,", 500)} {
 		if _, _, err := conn.WriteMsgUnix([]byte(s), unix.UnixRights(0, 1, 2), nil); err != nil {
 			t.Fatalf("%.20q: %v", s, err)
 		}

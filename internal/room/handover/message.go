@@ -44,6 +44,7 @@ type verb string
 const (
 	verbSockets  verb = "sockets"
 	verbDial     verb = "dial"
+	verbListen   verb = "listen"
 	verbRedirect verb = "redirect"
 	verbCounters verb = "counters"
 	verbKeep     verb = "keep"
@@ -62,7 +63,7 @@ func (v verb) files() int {
 // request is one decoded request.
 type request struct {
 	verb  verb
-	port  uint16               // dial
+	port  uint16               // dial, listen
 	ports []firewall.PortRange // redirect, sorted and joined
 }
 
@@ -78,10 +79,10 @@ func parseRequest(b []byte) (request, error) {
 		if hasArg {
 			return request{}, fmt.Errorf("%s takes no arguments", word)
 		}
-	case verbDial:
+	case verbDial, verbListen:
 		port, err := firewall.ParsePorts(arg)
 		if err != nil || len(port) != 1 || port[0].First != port[0].Last {
-			return request{}, errors.New("dial takes one port")
+			return request{}, fmt.Errorf("%s takes one port", word)
 		}
 		r.port = port[0].First
 	case verbRedirect:
@@ -105,7 +106,7 @@ func parseRequest(b []byte) (request, error) {
 
 func (r request) encode() []byte {
 	switch {
-	case r.verb == verbDial:
+	case r.verb == verbDial || r.verb == verbListen:
 		return []byte(string(r.verb) + " " + strconv.Itoa(int(r.port)))
 	case r.verb == verbRedirect && len(r.ports) > 0:
 		return []byte(string(r.verb) + " " + firewall.FormatPorts(r.ports))

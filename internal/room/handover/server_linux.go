@@ -23,6 +23,8 @@ type Handler interface {
 	Sockets() (Kind, []int, error)
 	// Dial returns a new descriptor, which the server closes.
 	Dial(port uint16) (int, error)
+	// Listen returns the listener of an endpoint's port, which the handler still owns.
+	Listen(port uint16) (int, error)
 	// Redirect replaces the open or redirected ports by these.
 	Redirect(ports []firewall.PortRange) (Opened, error)
 	Counters() (Counters, error)
@@ -194,6 +196,12 @@ func (s *Server) answer(conn *net.UnixConn, r request) error {
 			return err
 		}
 		defer unix.Close(fd)
+		return send(conn, []byte("ok"), fd)
+	case verbListen:
+		fd, err := s.Handler.Listen(r.port)
+		if err != nil {
+			return err
+		}
 		return send(conn, []byte("ok"), fd)
 	case verbRedirect:
 		o, err := s.Handler.Redirect(r.ports)
