@@ -57,15 +57,18 @@ func TestEndpointOwnsItsName(t *testing.T) {
 	if d := m.Name(other, 443); !d.Allowed {
 		t.Errorf("a name beside it: %+v", d)
 	}
-	if d := m.Endpoint(&p.Rooms[0].Allow[1]); !d.Allowed || d.Rule.Endpoint.At != "api" {
+	if line, d := m.Endpoint("api"); line == nil || !d.Allowed || d.Rule.Endpoint.At != "api" {
 		t.Errorf("at the endpoint: %+v", d)
+	}
+	if line, d := m.Endpoint("b"); line != nil || d.Allowed {
+		t.Errorf("an endpoint that there isn't: %+v", d)
 	}
 	if got := RedirectPorts(policyOf(endpoint(t, "api.example.org", "api", 600, "*")).Rooms[0]); len(got) != 0 {
 		t.Errorf("ports that are redirected: %v", got)
 	}
 	p.Rooms[0].Deny = []Rule{{Host: all, Ports: []PortRange{AllPorts}, Line: "workshop.yaml:9"}}
 	m = p.Rooms[0].Compile()
-	if d := m.Endpoint(&p.Rooms[0].Allow[1]); d.Allowed || d.Reason != ReasonDenied || d.Rule.Line != "workshop.yaml:9" {
+	if line, d := m.Endpoint("api"); line == nil || d.Allowed || d.Reason != ReasonDenied || d.Rule.Line != "workshop.yaml:9" {
 		t.Errorf("denied: %+v", d)
 	}
 	if Why(ReasonEndpoint, "", "") == "" || Why(ReasonRequest, "", "") == "" {

@@ -2,6 +2,7 @@ package firewall
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -78,12 +79,20 @@ func overlap(a, b []PortRange) bool {
 }
 
 // Fixed returns the part of the policy that a running guard can't change: everything
-// but the lines of the rooms and the positions of their workers.
+// but the lines of the rooms and the positions of their workers. Of an endpoint it is the
+// name, the port and the host.
 func (p *Policy) Fixed() *Policy {
 	q := *p
 	q.Rooms = slices.Clone(p.Rooms)
 	for i := range q.Rooms {
-		q.Rooms[i] = RoomPolicy{Room: q.Rooms[i].Room, Mode: q.Rooms[i].Mode}
+		r := RoomPolicy{Room: q.Rooms[i].Room, Mode: q.Rooms[i].Mode}
+		for _, x := range q.Rooms[i].Allow {
+			if !x.Endpoint.IsZero() {
+				r.Allow = append(r.Allow, Rule{Host: x.Host, Ports: x.Ports, Endpoint: Endpoint{At: x.Endpoint.At, Port: x.Endpoint.Port}})
+			}
+		}
+		slices.SortFunc(r.Allow, func(a, b Rule) int { return strings.Compare(a.Endpoint.At, b.Endpoint.At) })
+		q.Rooms[i] = r
 	}
 	return &q
 }

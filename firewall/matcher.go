@@ -40,22 +40,26 @@ type Matcher struct {
 	mode        Mode
 	learn       bool
 	allow, deny index
-	endpoints   map[HostPattern]*Rule // one of each host that has some
+	endpoints   map[string]*Rule      // by their names
+	owners      map[HostPattern]*Rule // a line of each host that has an endpoint
 }
 
 // Compile makes a Matcher. The policy must not be changed afterwards.
 func (p RoomPolicy) Compile() *Matcher {
-	m := &Matcher{mode: p.Mode, learn: p.Learn && p.Mode == Restricted, allow: newIndex(p.Allow), deny: newIndex(p.Deny), endpoints: map[HostPattern]*Rule{}}
+	m := &Matcher{
+		mode: p.Mode, learn: p.Learn && p.Mode == Restricted, allow: newIndex(p.Allow), deny: newIndex(p.Deny),
+		endpoints: map[string]*Rule{}, owners: map[HostPattern]*Rule{},
+	}
 	for i := range p.Allow {
-		if r := &p.Allow[i]; !r.Endpoint.IsZero() && m.endpoints[r.Host] == nil {
-			m.endpoints[r.Host] = r
+		if r := &p.Allow[i]; !r.Endpoint.IsZero() {
+			m.endpoints[r.Endpoint.At], m.owners[r.Host] = r, r
 		}
 	}
 	return m
 }
 
 // owner returns a line whose endpoint alone leads to the name; nil if none does.
-func (m *Matcher) owner(n Name) *Rule { return m.endpoints[HostPattern{hostExact, n.s}] }
+func (m *Matcher) owner(n Name) *Rule { return m.owners[HostPattern{hostExact, n.s}] }
 
 // index finds the rules of a name by at most one map look-up per label. The
 // maps hold positions in rules.
@@ -165,15 +169,23 @@ func (m *Matcher) Name(n Name, port uint16) Decision {
 	return m.named(n, m.allowed(r, otherPort, suggest(n.s, port)), suggest(n.s, port))
 }
 
-// Endpoint decides about requests of the endpoint r, a line of the policy: whether the host
-// is denied. Its Requests decide about each of them.
-func (m *Matcher) Endpoint(r *Rule) Decision {
+// Endpoint returns the line of an endpoint, nil if there is none, and decides whether its
+// host is denied. The line's Requests decide about each request.
+func (m *Matcher) Endpoint(at string) (*Rule, Decision) {
+	r := m.endpoints[at]
+	if r == nil {
+		return nil, Decision{Reason: ReasonName}
+	}
 	n, _ := r.Host.Name()
 	if denier, _ := m.deny.name(n, r.Ports[0].First); denier != nil {
-		return Decision{Rule: denier, Reason: ReasonDenied}
+		return r, Decision{Rule: denier, Reason: ReasonDenied}
 	}
-	return Decision{Allowed: true, Rule: r, Reason: ReasonAllowed}
+	return r, Decision{Allowed: true, Rule: r, Reason: ReasonAllowed}
 }
+
+// HasEndpoints reports whether a host has an endpoint, so that its name is closed
+// otherwise.
+func (m *Matcher) HasEndpoints() bool { return len(m.endpoints) > 0 }
 
 // Addr decides about a connection to a port of an address without a name: by the cidr
 // lines and the never-list.

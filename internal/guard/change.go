@@ -39,6 +39,8 @@ func (g *Guard) Do(ctx context.Context, r control.Request) (any, error) {
 		return g.learn(r)
 	case control.OpReopen:
 		return g.reopen()
+	case control.OpRoots:
+		return struct{}{}, g.setRoots(r.Roots)
 	case control.OpFailed:
 		return g.failures(r)
 	}
@@ -89,7 +91,7 @@ func fixedDifference(old, p *firewall.Policy) string {
 		{"resolvers", func(to, from *firewall.Policy) { to.Resolvers = from.Resolvers }},
 		{"proxy", func(to, from *firewall.Policy) { to.Proxy = from.Proxy }},
 		{"published ports", func(to, from *firewall.Policy) { to.Publish = from.Publish }},
-		{"rooms or modes", func(to, from *firewall.Policy) { to.Rooms = from.Rooms }},
+		{"rooms, modes or endpoints", func(to, from *firewall.Policy) { to.Rooms = from.Rooms }},
 	} {
 		x := *a
 		part.take(&x, b)

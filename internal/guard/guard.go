@@ -5,6 +5,7 @@ package guard
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -45,6 +47,7 @@ const (
 // Bounds of all rooms together.
 const (
 	maxLarge   = 64  // large heads, 64 KiB each and about four times that while they are parsed
+	maxSecure  = 256 // connections to endpoints' hosts, about 64 KiB each for TLS
 	maxAsking  = 512 // questions to upstream, a socket each
 	maxWaiting = 512 // questions of workers over UDP that wait for an answer; more are answered SERVFAIL
 )
@@ -96,9 +99,11 @@ type Guard struct {
 	resolver *dns.Resolver
 	places   *share.Pool // connections
 	large    *share.Pool // large heads
+	secure   *share.Pool // connections to endpoints' hosts
 	asking   *share.Pool // questions to upstream
 	waiting  *share.Pool // questions of workers over UDP that wait for those
 	rooms    map[string]*room
+	roots    atomic.Pointer[x509.CertPool] // nil: endpoints are closed
 
 	mu      sync.Mutex // one change at a time, until it is enforced
 	live    *live
@@ -129,7 +134,7 @@ func New(c Config) (*Guard, error) {
 		}
 	}
 	pool := func(places int) *share.Pool { return share.NewPool(places, len(names)) }
-	g.places, g.large, g.asking, g.waiting = pool(connLimit()), pool(maxLarge), pool(maxAsking), pool(maxWaiting)
+	g.places, g.large, g.secure, g.asking, g.waiting = pool(connLimit()), pool(maxLarge), pool(maxSecure), pool(maxAsking), pool(maxWaiting)
 	for _, name := range names {
 		g.rooms[name] = newRoom(g, name)
 	}

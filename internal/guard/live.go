@@ -52,8 +52,8 @@ func (l *live) reset() { l.changes, l.away, l.learning = nil, nil, map[string]ti
 // it has ended the deny.
 func (l *live) add(c firewall.Live) (ended bool, err error) {
 	switch {
-	case c.Rule.Template != "" || c.Rule.Preset != "":
-		return false, errors.New("a live change has neither a template nor a preset")
+	case c.Rule.Template != "" || c.Rule.Preset != "" || !c.Rule.Endpoint.IsZero():
+		return false, errors.New("a live change has neither a template nor a preset nor an endpoint")
 	case c.Room != "":
 		if err := l.hasNetwork(c.Room); err != nil {
 			return false, err
@@ -62,6 +62,9 @@ func (l *live) add(c firewall.Live) (ended bool, err error) {
 		return false, errors.New("no room has a network: set `network: restricted` in workshop.yaml")
 	}
 	if err := c.Check(); err != nil {
+		return false, err
+	}
+	if err := l.ownedBy(c); err != nil {
 		return false, err
 	}
 	c.Rule.Ports = firewall.NormalizePorts(c.Rule.Ports)

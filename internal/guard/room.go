@@ -26,6 +26,7 @@ type room struct {
 	name    string
 	places  *share.Room // connections
 	large   *share.Room // large heads
+	secure  *share.Room // connections to endpoints' hosts
 	asking  *share.Room // questions to upstream
 	waiting *share.Room // questions of workers that wait for those
 	pins    dns.Pins
@@ -47,7 +48,7 @@ type room struct {
 func newRoom(g *Guard, name string) *room {
 	r := &room{
 		guard: g, name: name, served: make(chan struct{}), reopened: make(chan struct{}),
-		places: g.places.Room(), large: g.large.Room(), asking: g.asking.Room(), waiting: g.waiting.Room(),
+		places: g.places.Room(), large: g.large.Room(), secure: g.secure.Room(), asking: g.asking.Room(), waiting: g.waiting.Room(),
 	}
 	r.budget.Record = r.recordBudgets
 	return r

@@ -52,6 +52,7 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 		Report: r.report, Flows: &proxy.Flows{},
 		Large: r.large, Asking: r.asking,
 		Admit: r.wild.Admit, Budgets: &r.budget,
+		Roots: r.guard.roots.Load, Secure: r.secure,
 	}
 	names := &dns.Server{
 		Room: r.policy, Resolver: r.guard.resolver, IPv6: r.guard.dialer.Local.IPv6,
@@ -90,6 +91,13 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 		}
 	} else {
 		services = append(services, service{f.TCP, events.TCP, (*proxy.Room).TCP})
+	}
+	served, err := endpoints(client, r.policy().RoomPolicy)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range served {
+		s.closers = append(s.closers, e.l.Close)
 	}
 	listeners := make([]*net.TCPListener, len(services))
 	for i, v := range services {
@@ -130,6 +138,9 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 	}
 	for i, v := range services {
 		serve(listeners[i], v)
+	}
+	for _, e := range served {
+		serve(e.l, service{kind: events.Endpoint, handle: e.handle})
 	}
 	s.serveTCP = func(l *net.TCPListener) { serve(l, service{kind: events.TCP, handle: (*proxy.Room).TCP}) }
 	return s, nil

@@ -27,6 +27,8 @@ type brokenRoom struct {
 	told   []string
 }
 
+func (b *brokenRoom) Listen(uint16) (int, error) { return -1, errors.New("no endpoints") }
+
 func newBrokenRoom(t *testing.T) *brokenRoom {
 	b := &brokenRoom{}
 	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})

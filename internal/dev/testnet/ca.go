@@ -60,6 +60,36 @@ func (a *authority) certificate(name string) (*tls.Certificate, error) {
 	if c := a.leaf[name]; c != nil {
 		return c, nil
 	}
+	c, err := a.sign(name, a.cert.NotBefore, a.cert.NotAfter)
+	if err == nil && len(a.leaf) < 10_000 {
+		a.leaf[name] = c
+	}
+	return c, err
+}
+
+// Certificate is one for a name, as the servers have it.
+func (in *Internet) Certificate(name string) (*tls.Certificate, error) {
+	return in.ca.certificate(name)
+}
+
+// Expired is a certificate for a name that was valid until an hour ago.
+func (in *Internet) Expired(name string) (*tls.Certificate, error) {
+	in.ca.mu.Lock()
+	defer in.ca.mu.Unlock()
+	return in.ca.sign(name, time.Now().Add(-48*time.Hour), time.Now().Add(-time.Hour))
+}
+
+// Foreign is a certificate for a name by an authority that nobody knows.
+func Foreign(name string) (*tls.Certificate, error) {
+	a, err := newAuthority()
+	if err != nil {
+		return nil, err
+	}
+	return a.certificate(name)
+}
+
+// sign makes a certificate.
+func (a *authority) sign(name string, from, until time.Time) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -68,8 +98,8 @@ func (a *authority) certificate(name string) (*tls.Certificate, error) {
 	tmpl := &x509.Certificate{
 		SerialNumber: big.NewInt(a.serial),
 		Subject:      pkix.Name{CommonName: name},
-		NotBefore:    a.cert.NotBefore,
-		NotAfter:     a.cert.NotAfter,
+		NotBefore:    from,
+		NotAfter:     until,
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
@@ -82,9 +112,5 @@ func (a *authority) certificate(name string) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-	if len(a.leaf) < 10_000 {
-		a.leaf[name] = c
-	}
-	return c, nil
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }

@@ -2,6 +2,7 @@ package dns
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"strings"
 	"time"
@@ -183,8 +184,11 @@ func loopback(t Type) reply {
 // what would allow the name.
 func explain(name string, d firewall.Decision) string {
 	why := d.Reason
-	if d.Reason == firewall.ReasonDenied {
+	switch {
+	case d.Reason == firewall.ReasonDenied:
 		why = "by a deny line"
+	case d.Reason == firewall.ReasonEndpoint && d.Rule != nil:
+		return clip.Bytes(fmt.Sprintf("workshop: %s is reached at its endpoint alone: send requests to http://127.0.0.1:%d/ instead, by HTTP", name, d.Rule.Endpoint.Port), maxText)
 	}
 	return clip.Bytes("workshop: "+name+" is not allowed ("+why+"): do not retry, tell the person", maxText)
 }

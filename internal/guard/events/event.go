@@ -35,18 +35,19 @@ type Kind string
 
 // The kinds.
 const (
-	DNS     Kind = "dns"
-	TLS     Kind = "tls"
-	HTTP    Kind = "http"
-	TCP     Kind = "tcp"
-	Proxy   Kind = "proxy"   // the explicit proxy
-	Inbound Kind = "inbound" // a published port
-	Kernel  Kind = "kernel"  // refused by the room's rules, seen by NFLOG
-	Guard   Kind = "guard"   // about the guard itself
+	DNS      Kind = "dns"
+	TLS      Kind = "tls"
+	HTTP     Kind = "http"
+	TCP      Kind = "tcp"
+	Proxy    Kind = "proxy"    // the explicit proxy
+	Endpoint Kind = "endpoint" // an endpoint of a line
+	Inbound  Kind = "inbound"  // a published port
+	Kernel   Kind = "kernel"   // refused by the room's rules, seen by NFLOG
+	Guard    Kind = "guard"    // about the guard itself
 )
 
 // Kinds are all kinds.
-var Kinds = []Kind{DNS, TLS, HTTP, TCP, Proxy, Inbound, Kernel, Guard}
+var Kinds = []Kind{DNS, TLS, HTTP, TCP, Proxy, Endpoint, Inbound, Kernel, Guard}
 
 // Verdict is the outcome.
 type Verdict string
@@ -68,6 +69,7 @@ const (
 	ReasonECH         = "ech"             // encrypted ClientHello: the name can't be checked
 	ReasonNotTLS      = "not-tls"         // something else on 443
 	ReasonMalformed   = "malformed"       // not a valid ClientHello, request or question
+	ReasonAmbiguous   = "ambiguous"       // a request to an endpoint that two programs could read in two ways, or that names a host or a credential of its own
 	ReasonLastHop     = "last-hop"        // Max-Forwards is 0: the request ends at the guard
 	ReasonHostHeader  = "host-header"     // a request's URL and its Host header name different hosts
 	ReasonBusy        = "busy"            // too many large heads at the same time
@@ -87,6 +89,7 @@ const (
 	ReasonUnresolved  = "unresolved"      // of a note: an allowed name has no address, or no resolver answered
 	ReasonUnreachable = "unreachable"     // of a note: allowed, but no address accepted the connection
 	ReasonProxy       = "upstream-proxy"  // of a note: allowed, but the upstream proxy failed
+	ReasonCertificate = "certificate"     // of a note: allowed, but the certificate of an endpoint's host isn't valid
 	ReasonPolicy      = "policy"          // of a note: the policy was replaced
 	ReasonLive        = "live-change"     // of a note: a live change began or ended
 	ReasonLearning    = "learning"        // of a note: learning began or ended in rooms
@@ -101,7 +104,7 @@ func (e Event) Failed() bool {
 	if e.Verdict != Note {
 		return e.Verdict == Deny
 	}
-	return e.Reason == ReasonUnresolved || e.Reason == ReasonUnreachable || e.Reason == ReasonProxy
+	return e.Reason == ReasonUnresolved || e.Reason == ReasonUnreachable || e.Reason == ReasonCertificate || e.Reason == ReasonProxy
 }
 
 // Denied returns the event of a decision.

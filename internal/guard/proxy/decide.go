@@ -26,7 +26,7 @@ type route struct {
 func (r *Room) route(p *policy.Room, orig netip.AddrPort, host authority) route {
 	d, name := r.decide(p, host)
 	byRange := func(p *policy.Room, d firewall.Decision) (firewall.Decision, string, bool) {
-		if !orig.Addr().IsValid() || d.Reason == firewall.ReasonDenied {
+		if !orig.Addr().IsValid() || d.Reason == firewall.ReasonDenied || d.Reason == firewall.ReasonEndpoint {
 			return d, "", false
 		}
 		there, name := r.DecideAddr(p, orig)
@@ -80,12 +80,15 @@ func (r *Room) pinnedOnce(to authority, name string) func(*policy.Room) firewall
 // first.
 func (r *Room) mustRead(p *policy.Room, to netip.AddrPort) bool {
 	d, _ := r.DecideAddr(p, to)
-	return !d.Allowed || hasDenyNames(p, to.Port())
+	return !d.Allowed || hasClosedNames(p, to.Port())
 }
 
-// hasDenyNames reports whether names are denied on a port, so that the name must be
-// known although the address is allowed.
-func hasDenyNames(p *policy.Room, port uint16) bool {
+// hasClosedNames reports whether names are denied on a port or have an endpoint, so that
+// the name must be known although the address is allowed.
+func hasClosedNames(p *policy.Room, port uint16) bool {
+	if p.Matcher.HasEndpoints() {
+		return true
+	}
 	for i := range p.Deny {
 		if !p.Deny[i].Host.IsZero() && firewall.HasPort(p.Deny[i].Ports, port) {
 			return true

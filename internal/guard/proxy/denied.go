@@ -29,6 +29,9 @@ func (r *Room) denied(c net.Conn, to authority, d firewall.Decision, keep bool) 
 	switch b := r.Budgets.of(d.Rule); {
 	case d.Reason == firewall.ReasonName:
 		why = ""
+	case d.Reason == firewall.ReasonEndpoint && d.Rule != nil:
+		why = "it is reached at its endpoint alone"
+		advice = "send requests to http://127.0.0.1:" + itoa(int64(d.Rule.Endpoint.Port)) + "/ instead, by HTTP"
 	case d.Reason == firewall.ReasonPort:
 		why = "with this port"
 	case d.Reason == firewall.ReasonDenied && line != "" && !strings.HasPrefix(line, firewall.LiveLine):

@@ -24,7 +24,7 @@ import (
 func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 	upgrade := cleanHeaders(req.Header)
 	req.Header.Del("Content-Length")
-	if err := s.requests.writeHead(req); err != nil {
+	if err := s.requests.writeHead(req, s.at != ""); err != nil {
 		return false, s.broken(err)
 	}
 	forget(req)
@@ -97,7 +97,7 @@ func (s *httpSession) stop(x *sending) {
 // still be being sent.
 func (s *httpSession) respond(cw *bufio.Writer, req *http.Request, upgrade string, body *sending) (keep bool, err error) {
 	// Reads from the upstream first flush what is buffered for the client.
-	fl := &flusher{from: s.up, to: cw, large: &s.largeUp}
+	fl := &flusher{from: s.up.stream(), to: cw, large: &s.largeUp}
 	s.ubr.Reset(fl)
 	var resp *http.Response
 	for informational := 0; ; informational++ {
@@ -109,6 +109,9 @@ func (s *httpSession) respond(cw *bufio.Writer, req *http.Request, upgrade strin
 			return false, s.broken(err)
 		}
 		fl.inHead = false
+		if s.at != "" {
+			s.fromHost(resp.Header)
+		}
 		if len(resp.Header) > smallLines && !s.largeUp.take() {
 			return false, errBusy
 		}
@@ -221,11 +224,12 @@ func (c chunks) Read(b []byte) (int, error) {
 }
 
 // writeHead serializes the request's head again, in origin-form, so that none of
-// the client's bytes reach the upstream as written.
-func (s *requestSide) writeHead(req *http.Request) error {
+// the client's bytes reach the upstream as written, except the target of a request that
+// was checked by it.
+func (s *requestSide) writeHead(req *http.Request, checked bool) error {
 	target := req.URL.RequestURI()
-	if req.Method == http.MethodOptions && req.RequestURI == "*" {
-		target = "*"
+	if checked || req.Method == http.MethodOptions && req.RequestURI == "*" {
+		target = req.RequestURI
 	}
 	w := s.ubw
 	if _, err := io.WriteString(w, req.Method+" "+target+" HTTP/1.1\r\nHost: "+req.Host+"\r\n"); err != nil {

@@ -54,6 +54,8 @@ type httpSession struct {
 	first *way
 	// explicit says that requests are in absolute-form or CONNECT.
 	explicit bool
+	// at, if set, is the name of the endpoint that requests are to.
+	at string
 
 	requests *requestSide
 	up       *way
@@ -191,6 +193,9 @@ func (s *httpSession) stillAllowed(p *policy.Room) bool {
 
 // serve decides about one request and carries it.
 func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
+	if s.at != "" {
+		return s.serveEndpoint(req)
+	}
 	if s.explicit && req.Method == http.MethodConnect {
 		return false, s.connect(req)
 	}
@@ -270,7 +275,12 @@ func (s *httpSession) unreachable(to authority, err error, keep bool) error {
 // whyUnreachable describes an error in fixed words, like [egress.Words].
 func whyUnreachable(err error) string {
 	var upstream *egress.ProxyError
+	var certificate *certificateError
 	switch {
+	case errors.As(err, &certificate):
+		return certificate.why
+	case errors.Is(err, errBusy):
+		return errBusy.Error()
 	case errors.As(err, &upstream):
 		return "the upstream proxy " + upstream.What
 	case errors.Is(err, errNoAddress):
@@ -286,6 +296,7 @@ func (s *httpSession) dial(p *policy.Room, x route, host authority) error {
 	to := upstream{host, x.to}
 	if s.up != nil && s.upTo == to && s.ubr.Buffered() == 0 && quiet(s.up.conn) {
 		if b := s.up.budget; b == nil || b.wait() == 0 {
+			s.again(x)
 			return nil
 		}
 	}
@@ -294,14 +305,32 @@ func (s *httpSession) dial(p *policy.Room, x route, host authority) error {
 	if err != nil {
 		return err
 	}
+	if s.at != "" {
+		if err := s.secure(up, host.host()); err != nil {
+			up.end()
+			return err
+		}
+	}
 	s.use(up, to)
 	return nil
+}
+
+// again makes a kept upstream one for the next request of an endpoint: whether it is still
+// allowed, the request says.
+func (s *httpSession) again(x route) {
+	if s.at == "" {
+		return
+	}
+	s.room.Flows.set(s.flow, s.up.conn, func() { s.up.decide = x.again })
+	if !s.up.still(s.room.Policy()) { // it changed since the decision
+		s.flow.reset()
+	}
 }
 
 // use makes up the upstream of the following requests.
 func (s *httpSession) use(up *way, to upstream) {
 	s.up, s.ubr, s.requests.ubw = up, readers.Get().(*bufio.Reader), writers.Get().(*bufio.Writer)
-	s.requests.ubw.Reset(up)
+	s.requests.ubw.Reset(up.stream())
 	s.requests.size = up.size
 	s.room.Flows.set(s.flow, up.conn, func() { s.upTo, s.flowUp = to, up })
 	if !up.still(s.room.Policy()) { // it changed since the decision

@@ -3,6 +3,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -44,6 +45,11 @@ type Room struct {
 	Admit func(firewall.Name, firewall.Decision) firewall.Decision
 	// Budgets of the room's rules.
 	Budgets *Budgets
+	// Roots returns what the certificates of endpoints' hosts are verified by; nil, or a
+	// nil pool: endpoints are closed.
+	Roots func() *x509.CertPool
+	// Secure bounds connections to the hosts of endpoints; nil: nothing does.
+	Secure *share.Room
 	// Original returns what a worker dialled; nil: [OriginalDst].
 	Original func(*net.TCPConn) (netip.AddrPort, error)
 }

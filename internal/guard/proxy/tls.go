@@ -90,7 +90,7 @@ func (r *Room) carryTLS(ctx context.Context, kind events.Kind, c *net.TCPConn, o
 // (alerts, invalid versions, a preface), and could then see a name that was never
 // decided about.
 func mayLackName(p *policy.Room, err error, port uint16) bool {
-	return errors.Is(err, tlshello.ErrNoName) || errors.Is(err, tlshello.ErrNotTLS) && !hasDenyNames(p, port)
+	return errors.Is(err, tlshello.ErrNoName) || errors.Is(err, tlshello.ErrNotTLS) && !hasClosedNames(p, port)
 }
 
 // carryTo dials a decided destination and splices; head is what was already read

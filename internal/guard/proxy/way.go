@@ -2,7 +2,9 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -17,6 +19,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/internal/guard/share"
 )
 
 // way is an upstream connection: its client, its destination, and what it carried.
@@ -30,6 +33,8 @@ type way struct {
 	rule   *firewall.Rule // that allowed it; nil: none did
 	budget *budget        // the rule's; nil: no bound
 	size   buffers.Size
+	tls    *tls.Conn    // over conn, to the host of an endpoint; nil: none
+	place  *share.Place // of tls
 	// decide decides by another policy; nil: the way always stays allowed.
 	decide func(*policy.Room) firewall.Decision
 
@@ -94,6 +99,9 @@ func (w *way) begin() {
 // end closes the way and reports what it carried.
 func (w *way) end() {
 	w.ended.Do(func() {
+		if w.place != nil {
+			defer w.place.Free()
+		}
 		if !w.over.Load() {
 			w.conn.Close()
 		}
@@ -128,6 +136,14 @@ func (w *way) still(p *policy.Room) bool {
 	}
 	k := keyOf(d.Rule)
 	return k.upload.IsZero() || w.budget != nil && w.budget.key == k
+}
+
+// stream is what requests are sent by.
+func (w *way) stream() io.ReadWriter {
+	if w.tls != nil {
+		return w.tls
+	}
+	return w
 }
 
 // Read reads from the upstream.

@@ -1,0 +1,79 @@
+package guard
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/proxy"
+	"github.com/llmdo/workshop/internal/room/handover"
+)
+
+// endpoint is the listener of one endpoint of a room.
+type endpoint struct {
+	at string
+	l  *net.TCPListener
+}
+
+// handle serves one connection.
+func (e endpoint) handle(p *proxy.Room, ctx context.Context, c *net.TCPConn) {
+	p.Endpoint(ctx, c, e.at)
+}
+
+// endpoints requests the listeners of the policy's endpoints from the room. On error
+// nothing stays open. A running guard's set of them doesn't change: [firewall.Policy.Fixed].
+func endpoints(client *handover.Client, p firewall.RoomPolicy) (out []endpoint, err error) {
+	defer func() {
+		if err != nil {
+			for _, e := range out {
+				e.l.Close()
+			}
+			out = nil
+		}
+	}()
+	for _, r := range p.Allow {
+		if r.Endpoint.IsZero() {
+			continue
+		}
+		f, err := client.Listen(int(r.Endpoint.Port))
+		if err != nil {
+			return out, fmt.Errorf("endpoint %s: %w", r.Endpoint.At, err)
+		}
+		l, err := listener(f)
+		f.Close() // l is a duplicate
+		if err != nil {
+			return out, fmt.Errorf("endpoint %s: %w", r.Endpoint.At, err)
+		}
+		out = append(out, endpoint{r.Endpoint.At, l})
+	}
+	return out, nil
+}
+
+// setRoots replaces what the certificates of endpoints' hosts are verified by.
+func (g *Guard) setRoots(text string) error {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM([]byte(text)) {
+		return errors.New("roots: there is no certificate in it")
+	}
+	g.roots.Store(pool)
+	return nil
+}
+
+// ownedBy returns an error if a live allow has a name that an endpoint of its rooms has,
+// which it couldn't open.
+func (l *live) ownedBy(c firewall.Live) error {
+	for _, r := range l.base.Rooms {
+		if c.Deny || c.Room != "" && c.Room != r.Room {
+			continue
+		}
+		for _, line := range r.Allow {
+			if !line.Endpoint.IsZero() && line.Host == c.Rule.Host {
+				return fmt.Errorf("%s has the endpoint %s and is reached by it alone: what it lets through, `requests` of %s says", line.Host, line.Endpoint.At, line.Line)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/firewall/request"
+	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/policy"
+)
+
+// Endpoint serves the requests of a worker's tools to the endpoint at: those that its line
+// has are sent to its host by TLS, with the path and the query that were checked (B34).
+func (r *Room) Endpoint(ctx context.Context, c *net.TCPConn, at string) {
+	s := &httpSession{room: r, ctx: ctx, c: c, kind: events.Endpoint, at: at}
+	s.run()
+}
+
+// serveEndpoint decides about one request and carries it. What is refused costs no packet.
+func (s *httpSession) serveEndpoint(req *http.Request) (keep bool, err error) {
+	p := s.room.Policy()
+	line, _ := p.Matcher.Endpoint(s.at)
+	if line == nil {
+		return false, fmt.Errorf("the policy has no endpoint %q any more", s.at)
+	}
+	name, _ := line.Host.Name()
+	to := authority{name: name, port: line.Ports[0].First}
+	target, err := s.checkRequest(req, line)
+	if err != nil {
+		s.refuse(&badRequest{why: err.Error(), reason: events.ReasonAmbiguous, to: to})
+		return false, nil
+	}
+	// The body isn't read, so a connection with one can't be reused.
+	keepRefused := bodyless(req) && !req.Close
+	method := strings.Clone(req.Method)
+	x := route{Decision: decideRequest(p, s.at, method, target), to: to}
+	x.again = func(p *policy.Room) firewall.Decision { return decideRequest(p, s.at, method, target) }
+	if !x.Allowed {
+		s.report(x.Decision, to)
+		if x.Reason == firewall.ReasonRequest {
+			return keepRefused, s.requestDenied(line, method, target, keepRefused)
+		}
+		return keepRefused, s.room.denied(s.c, to, x.Decision, keepRefused)
+	}
+	if s.room.Roots == nil || s.room.Roots() == nil {
+		return keepRefused, s.notYet(keepRefused)
+	}
+	if err := s.dial(p, x, to); err != nil {
+		return keepRefused, s.unreachable(to, err, keepRefused)
+	}
+	req.Host = hostHeader(to)
+	return s.exchange(req)
+}
+
+// decideRequest decides about a request at an endpoint.
+func decideRequest(p *policy.Room, at, method string, target request.Target) firewall.Decision {
+	line, d := p.Matcher.Endpoint(at)
+	if !d.Allowed {
+		return d
+	}
+	if _, ok := line.Endpoint.Requests.Match(method, target); !ok {
+		return firewall.Decision{Rule: line, Reason: firewall.ReasonRequest}
+	}
+	return d
+}
+
+// overriding are headers by which servers take another method or path than the request
+// line has.
+var overriding = []string{
+	"X-Http-Method", "X-Http-Method-Override", "X-Method-Override", "X-Original-Url", "X-Original-Uri", "X-Rewrite-Url", "X-Forwarded-Prefix", "X-Forwarded-Uri",
+}
+
+// checkRequest refuses what two programs could read in two ways, and what would carry
+// another request than the one that is checked.
+func (s *httpSession) checkRequest(req *http.Request, line *firewall.Rule) (request.Target, error) {
+	here := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), line.Endpoint.Port).String()
+	// http.ReadRequest has replaced the header of an absolute-form target.
+	if req.URL.IsAbs() || req.URL.Host != "" {
+		return request.Target{}, fmt.Errorf("the request must name a path: this is the endpoint %q, and no proxy", s.at)
+	}
+	if h := strings.ToLower(req.Host); h != here && h != strings.Replace(here, "127.0.0.1", "localhost", 1) {
+		return request.Target{}, fmt.Errorf("the Host header must be %s, the address of the endpoint %q", here, s.at)
+	}
+	target, err := request.ParseTarget(strings.Clone(req.RequestURI), request.Options{EncodedSlash: line.Endpoint.EncodedSlash})
+	if err != nil {
+		return target, err
+	}
+	if name := target.CredentialParameter(); name != "" {
+		return target, fmt.Errorf("the query has the parameter %s, which carries a credential", name)
+	}
+	for _, h := range overriding {
+		if len(req.Header[h]) > 0 {
+			return target, fmt.Errorf("the header %s would name another request than the one that is checked", h)
+		}
+	}
+	if upgradeOf(req.Header) != "" {
+		return target, fmt.Errorf("an endpoint carries requests, and no upgrade to %s", upgradeOf(req.Header))
+	}
+	return target, nil
+}
+
+// hostHeader is the Host of requests to an endpoint's host, whose scheme is https.
+func hostHeader(to authority) string {
+	if to.port == 443 {
+		return to.host()
+	}
+	return net.JoinHostPort(to.host(), itoa(int64(to.port)))
+}
+
+// maxShown bounds the rules that a refusal names.
+const maxShown = 20
+
+// requestDenied answers 403, for a model: which requests there are, and that asking again
+// is of no use.
+func (s *httpSession) requestDenied(line *firewall.Rule, method string, target request.Target, keep bool) error {
+	rules := line.Endpoint.Requests
+	var b strings.Builder
+	what := fmt.Sprintf("%s of this path is not allowed at the endpoint %s: do not retry, tell the person", method, s.at)
+	fmt.Fprintf(&b, "workshop: %s %s is not allowed at the endpoint %s (%s). It has these requests:\n", method, target.Path(), s.at, line.Host)
+	for i, r := range rules {
+		if i == maxShown {
+			fmt.Fprintf(&b, "  and %d more\n", len(rules)-i)
+			break
+		}
+		fmt.Fprintf(&b, "  %s\n", r)
+	}
+	b.WriteString("Do not retry, tell the person.\n")
+	return respond(s.c, http.StatusForbidden, what, map[string]string{"X-Workshop-Deny": firewall.ReasonRequest}, b.String(), keep)
+}
+
+// notYet answers 503 while the guard has no roots to verify the host's certificate by: they
+// come with the host's credentials.
+func (s *httpSession) notYet(keep bool) error {
+	what := fmt.Sprintf("the endpoint %s is closed: nothing on the host serves it; the person can run `workshop up`", s.at)
+	return respond(s.c, http.StatusServiceUnavailable, what, map[string]string{"Retry-After": "5"}, "workshop: "+what+"\n", keep)
+}
+
+// fromHost changes what a response of an endpoint's host says about where things are: a
+// redirect to itself leads to the endpoint, and a tool isn't sent elsewhere by headers.
+func (s *httpSession) fromHost(h http.Header) {
+	h.Del("Alt-Svc")
+	h.Del("Refresh")
+	line, _ := s.room.Policy().Matcher.Endpoint(s.at)
+	if line == nil {
+		return
+	}
+	own := "https://" + hostHeader(s.upTo.host)
+	for _, name := range []string{"Location", "Content-Location"} {
+		rest, ok := strings.CutPrefix(h.Get(name), own)
+		if ok && (rest == "" || rest[0] == '/' || rest[0] == '?') {
+			h.Set(name, "http://127.0.0.1:"+itoa(int64(line.Endpoint.Port))+rest)
+		}
+	}
+}

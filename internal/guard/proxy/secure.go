@@ -1,0 +1,68 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/llmdo/workshop/internal/guard/egress"
+	"github.com/llmdo/workshop/internal/guard/events"
+)
+
+// secure begins TLS with the host of an endpoint, whose certificate must be valid for its
+// name by the room's roots (B33). Errors are a [certificateError] or of the connection.
+func (s *httpSession) secure(w *way, host string) error {
+	place, ok := s.room.Secure.Try()
+	if !ok {
+		return errBusy
+	}
+	w.place = &place
+	c := tls.Client(rawWay{w}, &tls.Config{ServerName: host, RootCAs: s.room.Roots(), MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+	ctx, cancel := context.WithTimeout(s.ctx, egress.Timeout)
+	defer cancel()
+	if err := c.HandshakeContext(ctx); err != nil {
+		if bad := new(tls.CertificateVerificationError); errors.As(err, &bad) {
+			e := w.event
+			e.Verdict, e.Reason, e.Why = events.Note, events.ReasonCertificate, "allowed, but "+whyUnverified(bad.Err)
+			w.room.Report(e)
+			return &certificateError{whyUnverified(bad.Err)}
+		}
+		return fmt.Errorf("tls: %w", err)
+	}
+	w.tls = c
+	return nil
+}
+
+// certificateError is why a host's certificate isn't accepted, in fixed words.
+type certificateError struct{ why string }
+
+func (e *certificateError) Error() string { return e.why }
+
+// whyUnverified describes an error of crypto/x509 without text of the certificate.
+func whyUnverified(err error) string {
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, new(x509.HostnameError)):
+		return "the host's certificate is for another name"
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return "the host's certificate is not signed by an authority that the host machine trusts"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the host's certificate has expired or is not valid yet"
+	}
+	return "the host's certificate can't be verified"
+}
+
+// rawWay is a way as the connection below TLS: its bytes are counted, and bounded by the
+// line's budget.
+type rawWay struct{ *way }
+
+func (w rawWay) Close() error                       { return w.conn.Close() }
+func (w rawWay) LocalAddr() net.Addr                { return w.conn.LocalAddr() }
+func (w rawWay) RemoteAddr() net.Addr               { return w.conn.RemoteAddr() }
+func (w rawWay) SetDeadline(t time.Time) error      { return w.conn.SetDeadline(t) }
+func (w rawWay) SetReadDeadline(t time.Time) error  { return w.conn.SetReadDeadline(t) }
+func (w rawWay) SetWriteDeadline(t time.Time) error { return w.conn.SetWriteDeadline(t) }
