@@ -25,6 +25,8 @@ const (
 	maxRooms   = 1024
 	maxRules   = 100_000 // in one room, allow and deny together
 	maxPublish = 4096
+	maxRoots   = 2048
+	maxRoot    = 32 << 10 // bytes
 )
 
 // MaxResolvers is how many upstream resolvers one guard may have.
@@ -51,6 +53,7 @@ func EncodePolicy(p *Policy) []byte {
 	if q.Proxy != "" {
 		field(&b, "  ", "proxy", q.Proxy, true)
 	}
+	list(&b, "  ", "roots", q.Roots, len(q.Roots) > 0)
 	list(&b, "  ", "publish", q.Publish, len(q.Publish) > 0)
 	b.WriteString("  \"rooms\": [")
 	for i := range q.Rooms {
@@ -153,6 +156,9 @@ func (p *Policy) check() error {
 	}
 	if len(p.Rooms) > maxRooms || len(p.Publish) > maxPublish || len(p.Resolvers) > MaxResolvers {
 		return fmt.Errorf("more than %d rooms, %d published ports or %d resolvers", maxRooms, maxPublish, MaxResolvers)
+	}
+	if len(p.Roots) > maxRoots || slices.ContainsFunc(p.Roots, func(c []byte) bool { return len(c) > maxRoot }) {
+		return fmt.Errorf("more than %d roots, or one of more than %d KiB", maxRoots, maxRoot>>10)
 	}
 	rooms := make(map[string]bool, len(p.Rooms))
 	for i := range p.Rooms {

@@ -125,6 +125,11 @@ func TestEndpointsRefused(t *testing.T) {
 	if _, err := Expand(template, func(string) (string, bool) { return "api.example.org", true }); err == nil || !strings.Contains(err.Error(), "no other line") {
 		t.Errorf("a template that is its name: %v", err)
 	}
+	roots := policyOf()
+	roots.Roots = [][]byte{make([]byte, maxRoot+1)}
+	if _, err := ParsePolicy(EncodePolicy(roots)); err == nil || !strings.Contains(err.Error(), "roots") {
+		t.Errorf("a root without end: %v", err)
+	}
 	apart := policyOf(rule, endpoint(t, "api.example.org", "b", 601, "GET /b/**"))
 	q, err := ParsePolicy(EncodePolicy(apart))
 	if err != nil {

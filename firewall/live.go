@@ -30,6 +30,7 @@ const LiveLine = "workshop firewall"
 // that of the file's line.
 func (p *Policy) Overlay(live []Live, learning func(room string) bool) *Policy {
 	q := *p
+	q.Roots = nil
 	q.Rooms = slices.Clone(p.Rooms)
 	for i := range q.Rooms {
 		r := &q.Rooms[i]
@@ -79,7 +80,7 @@ func overlap(a, b []PortRange) bool {
 }
 
 // Fixed returns the part of the policy that a running guard can't change: everything
-// but the lines of the rooms and the positions of their workers. Of an endpoint it is the
+// but the roots, the lines of the rooms and the positions of their workers. Of an endpoint it is the
 // name, the port and the host.
 func (p *Policy) Fixed() *Policy {
 	q := *p

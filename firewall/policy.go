@@ -32,6 +32,9 @@ type Policy struct {
 	// Proxy is the URL of an upstream HTTP proxy; empty: dial directly.
 	// May hold a template, see [Expand].
 	Proxy string `json:"proxy,omitempty"`
+	// Roots are the certificates, in DER, that those of endpoints' hosts are verified by:
+	// what the host trusts. Empty: endpoints are closed.
+	Roots [][]byte `json:"roots,omitempty"`
 	// Rooms by name, sorted by name when encoded.
 	Rooms []RoomPolicy `json:"rooms"`
 	// Publish lists the inbound ports.

@@ -47,6 +47,7 @@ func samplePolicy(t testing.TB) *Policy {
 		Workshop:  "code-review",
 		Resolvers: []string{"198.51.100.53", "${DNS:-[2001:db8::53]:5353}"},
 		Proxy:     "${EGRESS_PROXY:-}",
+		Roots:     [][]byte{{0x30, 0x82}, {0x30}},
 		Rooms: []RoomPolicy{
 			{
 				Room: "room", Mode: Restricted, Workers: []string{"a", "b"},

@@ -39,8 +39,6 @@ func (g *Guard) Do(ctx context.Context, r control.Request) (any, error) {
 		return g.learn(r)
 	case control.OpReopen:
 		return g.reopen()
-	case control.OpRoots:
-		return struct{}{}, g.setRoots(r.Roots)
 	case control.OpFailed:
 		return g.failures(r)
 	}
@@ -64,7 +62,7 @@ func (g *Guard) replace(r control.Request) (any, error) {
 			return nil, fmt.Errorf("the new policy has other %s, which a running guard can't change: `workshop up` makes a new guard", what)
 		}
 		l.replace(p, digest, g.now())
-		return []func(){func() { g.notePolicy(digest.File) }}, nil
+		return []func(){func() { g.setRoots(p); g.notePolicy(digest.File) }}, nil
 	})
 }
 

@@ -3,6 +3,7 @@ package guard
 import (
 	"bufio"
 	"crypto/tls"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
@@ -53,19 +54,21 @@ func apiPolicy(t testing.TB) firewall.Policy {
 	return p
 }
 
-// apiWorld is a world with the endpoint, and the guard has the test internet's roots.
+// apiWorld is a world with the endpoint, whose guard has the test internet's roots.
 func apiWorld(t testing.TB, p firewall.Policy) *world {
 	t.Helper()
-	w := newWorld(t, p)
-	w.setRoots(string(w.in.CA))
+	w := buildWorld(t, p)
+	w.policy.Roots = [][]byte{w.root()}
+	w.writePolicy()
+	w.startRooms()
+	w.startGuard()
 	return w
 }
 
-func (w *world) setRoots(pem string) {
-	w.Helper()
-	if err := w.host(control.Request{Op: control.OpRoots, Roots: pem}, &struct{}{}); err != nil {
-		w.Fatal(err)
-	}
+// root is the test internet's authority.
+func (w *world) root() []byte {
+	block, _ := pem.Decode(w.in.CA)
+	return block.Bytes
 }
 
 // send sends bytes to an address in the room, and returns the response; status 0: there was
@@ -244,10 +247,8 @@ func TestB33_EndpointVerifies(t *testing.T) {
 	if n := len(w.in.Counts().Packets); n > 0 {
 		t.Errorf("without roots: %v", w.in.Counts().Packets)
 	}
-	if err := w.host(control.Request{Op: control.OpRoots, Roots: "none"}, &struct{}{}); err == nil {
-		t.Error("roots that are none")
-	}
-	w.setRoots(string(w.in.CA))
+	p.Roots = [][]byte{[]byte("none"), w.root()}
+	w.replace(p)
 	heard := make(chan string, 10)
 	for i, x := range []struct {
 		name, why string
@@ -317,6 +318,7 @@ func TestB27_Endpoint(t *testing.T) {
 	stream, _ := hold("/stream")
 	_, repos := hold("/repos/a")
 	p := apiPolicy(t)
+	p.Roots = w.policy.Roots
 	last := &p.Rooms[0].Allow[len(p.Rooms[0].Allow)-1]
 	last.Endpoint.Requests = last.Endpoint.Requests[:3]
 	if a := w.replace(p); a.Cut != 1 {
@@ -331,6 +333,7 @@ func TestB27_Endpoint(t *testing.T) {
 		t.Errorf("what is still allowed: %q, %v", rest, err)
 	}
 	other := apiPolicy(t)
+	other.Roots = w.policy.Roots
 	other.Rooms[0].Allow[len(other.Rooms[0].Allow)-1].Endpoint.At = "b"
 	other.Version, other.Workshop, other.Resolvers = w.policy.Version, w.policy.Workshop, w.policy.Resolvers
 	if err := w.host(control.Request{Op: control.OpPolicy, Policy: firewall.EncodePolicy(&other)}, &control.Applied{}); err == nil || !strings.Contains(err.Error(), "endpoints") {

@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 
@@ -52,14 +51,19 @@ func endpoints(client *handover.Client, p firewall.RoomPolicy) (out []endpoint, 
 	return out, nil
 }
 
-// setRoots replaces what the certificates of endpoints' hosts are verified by.
-func (g *Guard) setRoots(text string) error {
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM([]byte(text)) {
-		return errors.New("roots: there is no certificate in it")
+// setRoots makes the policy's roots those of endpoints' hosts. One that can't be read is
+// left out: nothing is signed by it.
+func (g *Guard) setRoots(p *firewall.Policy) {
+	var pool *x509.CertPool
+	for _, der := range p.Roots {
+		if c, err := x509.ParseCertificate(der); err == nil {
+			if pool == nil {
+				pool = x509.NewCertPool()
+			}
+			pool.AddCert(c)
+		}
 	}
 	g.roots.Store(pool)
-	return nil
 }
 
 // ownedBy returns an error if a live allow has a name that an endpoint of its rooms has,

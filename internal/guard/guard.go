@@ -123,6 +123,7 @@ func New(c Config) (*Guard, error) {
 		live: (&live{base: c.Policy, digest: c.Digest}).clone(), changed: make(chan struct{}, 1),
 	}
 	g.restore()
+	g.setRoots(c.Policy)
 	g.store.Swap(g.live.effective())
 	if err := g.dialers(); err != nil {
 		return nil, err

@@ -117,10 +117,16 @@ func buildWorld(t testing.TB, p firewall.Policy) *world {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, "policy", "policy.json"), firewall.EncodePolicy(&p), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	w.writePolicy()
 	return w
+}
+
+// writePolicy writes the policy that the next guard starts with.
+func (w *world) writePolicy() {
+	w.Helper()
+	if err := os.WriteFile(filepath.Join(w.dir, "policy", "policy.json"), firewall.EncodePolicy(&w.policy), 0o644); err != nil {
+		w.Fatal(err)
+	}
 }
 
 // control is the path of the guard's control socket.

@@ -40,10 +40,6 @@ const (
 	// log it is complete when it is asked for: what a program was told has been
 	// counted before.
 	OpFailed Op = "failed"
-	// OpRoots sets what the certificates of endpoints' hosts are verified by to
-	// Request.Roots. The response is empty. Until the first one, endpoints are closed; the
-	// next guard has none.
-	OpRoots Op = "roots"
 )
 
 // Request is one line to the guard. Fields of other operations, and unknown
@@ -76,8 +72,6 @@ type Request struct {
 	// Worker and Since are those of OpFailed, and required.
 	Worker string    `json:"worker,omitempty"`
 	Since  time.Time `json:"since,omitzero"`
-	// Roots are certificates in PEM, those that the host trusts; at least one.
-	Roots string `json:"roots,omitempty"`
 }
 
 // Answer is one response line of the guard: an error, or the operation's result.

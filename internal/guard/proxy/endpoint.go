@@ -133,11 +133,10 @@ func (s *httpSession) requestDenied(line *firewall.Rule, method string, target r
 	return respond(s.c, http.StatusForbidden, what, map[string]string{"X-Workshop-Deny": firewall.ReasonRequest}, b.String(), keep)
 }
 
-// notYet answers 503 while the guard has no roots to verify the host's certificate by: they
-// come with the host's credentials.
+// notYet answers 503 while the guard has nothing to verify the host's certificate by.
 func (s *httpSession) notYet(keep bool) error {
-	what := fmt.Sprintf("the endpoint %s is closed: nothing on the host serves it; the person can run `workshop up`", s.at)
-	return respond(s.c, http.StatusServiceUnavailable, what, map[string]string{"Retry-After": "5"}, "workshop: "+what+"\n", keep)
+	what := fmt.Sprintf("the endpoint %s is closed: the guard has no certificates to verify its host by; the person can run `workshop up`", s.at)
+	return respond(s.c, http.StatusServiceUnavailable, what, nil, "workshop: "+what+"\n", keep)
 }
 
 // fromHost changes what a response of an endpoint's host says about where things are: a
