@@ -30,7 +30,6 @@ const LiveLine = "workshop firewall"
 // that of the file's line.
 func (p *Policy) Overlay(live []Live, learning func(room string) bool) *Policy {
 	q := *p
-	q.Roots = nil
 	q.Rooms = slices.Clone(p.Rooms)
 	for i := range q.Rooms {
 		r := &q.Rooms[i]
@@ -84,6 +83,7 @@ func overlap(a, b []PortRange) bool {
 // name, the port and the host.
 func (p *Policy) Fixed() *Policy {
 	q := *p
+	q.Roots = nil
 	q.Rooms = slices.Clone(p.Rooms)
 	for i := range q.Rooms {
 		r := RoomPolicy{Room: q.Rooms[i].Room, Mode: q.Rooms[i].Mode}
