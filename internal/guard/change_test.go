@@ -217,12 +217,12 @@ func TestChangeIsBounded(t *testing.T) {
 func TestFixed(t *testing.T) {
 	g := newGuard(t, threeRooms(t))
 	for want, change := range map[string]func(*firewall.Policy){
-		"resolvers":       func(p *firewall.Policy) { p.Resolvers = []string{"198.51.100.54"} },
-		"proxy":           func(p *firewall.Policy) { p.Proxy = "http://proxy.example:3128" },
-		"published ports": func(p *firewall.Policy) { p.Publish = []firewall.Publish{{Room: "room", Listen: 20000, Target: 1}} },
-		"rooms or modes":  func(p *firewall.Policy) { p.Rooms[0].Mode = firewall.Open },
-		"workshop name":   func(p *firewall.Policy) { p.Workshop = "other" },
-		"":                func(p *firewall.Policy) { p.Rooms[0].Workers, p.Rooms[0].Allow = []string{"eve"}, nil },
+		"resolvers":                 func(p *firewall.Policy) { p.Resolvers = []string{"198.51.100.54"} },
+		"proxy":                     func(p *firewall.Policy) { p.Proxy = "http://proxy.example:3128" },
+		"published ports":           func(p *firewall.Policy) { p.Publish = []firewall.Publish{{Room: "room", Listen: 20000, Target: 1}} },
+		"rooms, modes or endpoints": func(p *firewall.Policy) { p.Rooms[0].Mode = firewall.Open },
+		"workshop name":             func(p *firewall.Policy) { p.Workshop = "other" },
+		"":                          func(p *firewall.Policy) { p.Rooms[0].Workers, p.Rooms[0].Allow = []string{"eve"}, nil },
 	} {
 		p := threeRooms(t)
 		change(&p)
