@@ -74,9 +74,9 @@ func AssignEndpoints(names []string, taken []PortRange) (map[string]uint16, erro
 	return ports, nil
 }
 
-// within reports whether all that e lets through is let through by o: only endpoints of
+// Within reports whether all that e lets through is let through by o: only endpoints of
 // one name are compared, and a line that is none is never inside of one that is.
-func (e Endpoint) within(o Endpoint) bool {
+func (e Endpoint) Within(o Endpoint) bool {
 	if e.IsZero() || o.IsZero() {
 		return e.IsZero() && o.IsZero()
 	}

@@ -43,12 +43,12 @@ func WithoutDenied(allow, deny []Rule) []Rule {
 }
 
 // Deciding returns the lines of allow without those that never decide: for each name,
-// range and port the first of equal targets does.
+// range and port the first of equal targets does, of each endpoint the first line.
 func Deciding(allow []Rule) []Rule {
 	taken := make(map[string][]PortRange, len(allow))
 	out := make([]Rule, 0, len(allow))
 	for _, r := range allow {
-		target := r.Target()
+		target := r.Target() + " " + r.Endpoint.At
 		before := taken[target]
 		taken[target] = append(before, r.Ports...)
 		if len(before) > 0 {

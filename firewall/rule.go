@@ -18,7 +18,7 @@ func (r Rule) Covers(o Rule) bool {
 
 // coversTarget is Covers without the ports.
 func (r Rule) coversTarget(o Rule) bool {
-	if o.ECH && !r.ECH || !o.Upload.within(r.Upload) || !o.Endpoint.within(r.Endpoint) {
+	if o.ECH && !r.ECH || !o.Upload.within(r.Upload) || !o.Endpoint.Within(r.Endpoint) {
 		return false
 	}
 	if r.Template != "" || o.Template != "" {

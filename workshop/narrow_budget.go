@@ -21,8 +21,11 @@ func longestExcess(inner, outer Network, work *effort) (out []excess) {
 	more := slices.DeleteFunc(slices.Clone(inner.Allow), func(r firewall.Rule) bool { return !r.Private && !r.ECH })
 	for _, o := range outer.Allow {
 		rules := more
-		if !o.Upload.IsZero() {
+		if !o.Upload.IsZero() || !o.Endpoint.IsZero() {
 			rules = inner.Allow
+		}
+		if !o.Endpoint.IsZero() {
+			o.Ports = []firewall.PortRange{firewall.AllPorts} // it alone has the name
 		}
 		if !work.spend(1 + len(rules)) {
 			break
@@ -63,7 +66,7 @@ func maybeLonger(o firewall.Rule, rules []firewall.Rule, inner Network) *firewal
 func longestKept(o firewall.Rule, rules []firewall.Rule, inner, outer Network, work *effort) (over firewall.Rule, kept bool) {
 	own := func(ports []firewall.PortRange) bool {
 		return work.spend(len(inner.Allow)) && anyRule(inner.Allow, func(q firewall.Rule) bool {
-			return inside(q, o) && inside(o, q) && keepsTo(q, o) && len(firewall.SubtractPorts(ports, q.Ports)) == 0
+			return inside(q, o) && inside(o, q) && keepsTo(q, o) && (!o.Endpoint.IsZero() || len(firewall.SubtractPorts(ports, q.Ports)) == 0)
 		})
 	}
 	if inner.Mode.V == firewall.Open && !o.Upload.IsZero() && !own(o.Ports) {
@@ -96,6 +99,8 @@ func budgetExcess(r, o firewall.Rule, inner Network) excess {
 	case len(r.Ports) == 0:
 		x.at, x.have, x.haveOf.Rule = inner.Source.Range, "any upload to "+o.Target(), nil
 		x.summary = fmt.Sprintf("the open network sends more than the workshop's upload: %s for %s", o.Upload, o.Target())
+	case !o.Endpoint.IsZero():
+		x.summary = fmt.Sprintf("%s reaches %s past the workshop's endpoint %s", ruleText(r), o.Target(), o.Endpoint.At)
 	case keepsBudget(r, o):
 		x.summary = fmt.Sprintf("%s opens more than the workshop's longer line for %s", ruleText(r), o.Target())
 	default:
@@ -106,6 +111,8 @@ func budgetExcess(r, o firewall.Rule, inner Network) excess {
 
 func budgetHint(r, o firewall.Rule) string {
 	switch {
+	case !o.Endpoint.IsZero():
+		return fmt.Sprintf("write the line with `at: %s` here too, with the same requests or fewer", o.Endpoint.At)
 	case len(r.Ports) > 0 && keepsBudget(r, o):
 		return fmt.Sprintf("write a line for %q without `private` and `ech` here too", o.Target())
 	case len(r.Ports) > 0 && inside(r, o):
@@ -119,13 +126,14 @@ func inside(r, o firewall.Rule) bool { return sameTarget(r, o) }
 
 // keepsTo reports whether whatever keeps to r keeps to o: its budget, and what it opens.
 func keepsTo(r, o firewall.Rule) bool {
-	return keepsBudget(r, o) && (o.Private || !r.Private) && (o.ECH || !r.ECH)
+	return keepsBudget(r, o) && (o.Private || !r.Private) && (o.ECH || !r.ECH) && (o.Endpoint.IsZero() || r.Endpoint.Within(o.Endpoint))
 }
 
 // keepsBudget reports whether whatever keeps to r's budget keeps to o's.
 func keepsBudget(r, o firewall.Rule) bool {
 	x := o
 	x.Upload, x.ECH = r.Upload, false
+	x.Endpoint, o.Endpoint = firewall.Endpoint{}, firewall.Endpoint{}
 	return len(o.Ports) > 0 && o.Covers(x)
 }
 

@@ -206,6 +206,9 @@ func allowedBy(r firewall.Rule, n Network) bool {
 // private ranges begin at /8 (10.0.0.0) and /7 (fc00::), RFC 1918 and 4193,
 // and none that a rule can open is smaller than /16.
 func public(r firewall.Rule) bool {
+	if !r.Endpoint.IsZero() {
+		return false // its name is the workshop's
+	}
 	if !r.CIDR.IsValid() {
 		return r.Host.InOpen() && !r.Private
 	}
@@ -273,14 +276,16 @@ func nearestGrant(r firewall.Rule, n Network) (diag.Range, *firewall.Rule) {
 }
 
 func sameTarget(r, o firewall.Rule) bool {
-	o.Ports, o.Private, o.ECH, o.Upload = r.Ports, true, true, firewall.Budget{}
+	o.Ports, o.Private, o.ECH, o.Upload, o.Endpoint = r.Ports, true, true, firewall.Budget{}, r.Endpoint
 	return o.Covers(r)
 }
 
 func allowHint(r firewall.Rule, n Network) string {
 	for _, o := range n.Allow {
 		if sameTarget(r, o) {
-			switch {
+			switch hint := endpointHint(r, o); {
+			case hint != "":
+				return hint
 			case r.Private && !o.Private:
 				return fmt.Sprintf("the workshop's line for %s doesn't open private addresses; add `private: true` there or remove it here", o.Target())
 			case r.ECH && !o.ECH:
@@ -295,7 +300,7 @@ func allowHint(r firewall.Rule, n Network) string {
 }
 
 func ruleText(r firewall.Rule) string {
-	text := r.Target() + " port " + portsText(r.Ports)
+	text := r.Target() + " port " + portsText(r.Ports) + endpointText(r.Endpoint)
 	if r.Preset != "" {
 		text += " (of the preset " + r.Preset + ")"
 	}

@@ -70,6 +70,7 @@ func resolveWorkers(ctx context.Context, w *Workshop, own *shared, work *effort,
 	unusedSecrets(w, members, p)
 	unusedCaches(w, members, p)
 	checkRooms(w, p)
+	checkEndpoints(w, p)
 	return p.done(w.File)
 }
 
