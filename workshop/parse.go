@@ -100,11 +100,18 @@ func tooLarge(_ *source, at diag.Range, deep bool) diag.Diagnostic {
 // ruleAfterKey is a line of allow on the line of its key.
 var ruleAfterKey = lazily(`^[ \t]*(allow|deny): +(preset|host|cidr): +([^ \t"',{}\[\]]+)[ \t\r]*$`)
 
+// mergeMark is the first line of a conflict (git-merge(1), "How conflicts are presented").
+var mergeMark = lazily(`(?m)^<{7}( .*)?$`)
+
 // syntaxError turns an error of the YAML library into a diagnostic.
 func syntaxError(src *source, err error) diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "not-yaml", Range: src.whole()}
 	var load *yaml.LoadError
 	msg := err.Error()
+	if at := mergeMark().FindIndex(src.data); at != nil {
+		d.Summary, d.Hint, d.Range = "the file has conflict markers of a merge", "write what both sides mean, and remove the marked lines", src.span(at[0], at[1])
+		return d
+	}
 	switch {
 	case strings.Contains(msg, "no documents in stream"):
 		return emptyFile(src)

@@ -27,7 +27,7 @@ func (env *Env) loaded(s *Source) error {
 	env.ofFile(s)
 	if n := s.Diagnostics.Count(diag.Error); n > 0 {
 		file := s.Path
-		if n == len(s.lockProblems) {
+		if !slices.ContainsFunc(s.onlyErrors().Diagnostics, func(d diag.Diagnostic) bool { return d.Code != "bad-lock" }) {
 			file = s.lockFile()
 		}
 		code := codeOf(s.Diagnostics)

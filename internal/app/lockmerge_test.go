@@ -37,3 +37,52 @@ func TestLockAfterAMerge(t *testing.T) {
 		t.Errorf("a lock that can't be read: %s", ref)
 	}
 }
+
+// What a lock after a merge changes of the branch's own is shown, and a mistake in the
+// workshop's file isn't said to be in the lock.
+func TestShownAfterAMerge(t *testing.T) {
+	s := newShared(t)
+	s.release("v1.0.0", "")
+	s.lock(LockOptions{})
+	ours := s.read("workshop.lock")
+	s.release("v1.1.0", "")
+	s.lock(LockOptions{Upgrade: true})
+	s.write("workshop.lock", "<<<<<<< HEAD\n"+ours+"=======\n"+s.read("workshop.lock")+">>>>>>> other\n")
+	s.answer(true, true, true, true)
+	r, err := s.env.Lock(t.Context(), LockOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown []string
+	for _, d := range r.Differences {
+		shown = append(shown, d.String())
+	}
+	if text := strings.Join(shown, "\n"); r.New || !strings.Contains(text, "ref is refs/tags/v1.1.0, locked as refs/tags/v1.0.0") {
+		t.Errorf("new: %v, differences:\n%s", r.New, text)
+	}
+
+	s.write("workshop.lock", "<<<<<<< HEAD\n"+ours+"=======\n"+s.read("workshop.lock")+">>>>>>> other\n")
+	s.write("workshop.yaml", "<<<<<<< HEAD\n"+s.read("workshop.yaml"))
+	_, err = s.env.Lock(t.Context(), LockOptions{})
+	if err == nil || !strings.Contains(err.Error(), "workshop.yaml is invalid") {
+		t.Errorf("a mistake in the workshop's file: %v", err)
+	}
+}
+
+// B46: a release whose tag is at another commit by now is said to be one.
+func TestMovedTag(t *testing.T) {
+	s := newShared(t)
+	s.lock(LockOptions{})
+	s.release("v1.0.0", "  description: changed\n")
+	s.said.Reset()
+	s.lock(LockOptions{Upgrade: true})
+	if said := s.said.String(); !strings.Contains(said, "the tag v1.0.0 was moved: it was at ") {
+		t.Errorf("said: %s", said)
+	}
+	s.release("v1.1.0", "")
+	s.said.Reset()
+	s.lock(LockOptions{Upgrade: true})
+	if said := s.said.String(); strings.Contains(said, "was moved") {
+		t.Errorf("a new release: %s", said)
+	}
+}

@@ -148,7 +148,10 @@ func (env *Env) Lock(ctx context.Context, o LockOptions) (LockResult, error) {
 		}
 	}
 	before, known := s.lock, s.lock
-	if r.New = before == nil || len(s.lockProblems) > 0; r.New {
+	if len(s.lockProblems) > 0 {
+		before = lock.Ours(s.lockText) // so that what a merge changes is shown
+	}
+	if r.New = before == nil; r.New {
 		before = lock.Empty()
 	}
 	if o.Upgrade || known == nil {

@@ -195,6 +195,7 @@ func (s *sources) acceptChosen(ctx context.Context, w *workshop.Workshop) error 
 			delete(chosen, name) // another file of an earlier reading named it
 			continue
 		}
+		s.warnMoved(name, c.Locked)
 		list, err := s.env.acceptedSources(c.id)
 		if err != nil {
 			return Fail(CodeRefused, "%w", err)
@@ -226,6 +227,18 @@ func (s *sources) acceptChosen(ctx context.Context, w *workshop.Workshop) error 
 		}
 	}
 	return nil
+}
+
+// warnMoved says of a release that its tag is at another commit than when it was locked:
+// whoever keeps the source has changed what was published.
+func (s *sources) warnMoved(name string, now source.Locked) {
+	if s.lock == nil {
+		return
+	}
+	before := s.lock.Sources[name]
+	if before.Commit != "" && before.Commit != now.Commit && before.Ref == now.Ref && strings.HasPrefix(now.Ref, "refs/tags/") {
+		s.env.warn("source %s: the tag %s was moved: it was at %s when it was locked, and is at %s now", name, strings.TrimPrefix(now.Ref, "refs/tags/"), before.Commit, now.Commit)
+	}
 }
 
 // grants is what the workers of a workshop have by the word of a source that is one of its

@@ -42,6 +42,17 @@ func Agreed(data []byte) *Lock {
 	return out
 }
 
+// Ours is the lock of the branch that another is merged into, by a lock with conflict
+// markers; nil where there is none.
+func Ours(data []byte) *Lock {
+	text, _, ok := sides(data)
+	if !ok {
+		return nil
+	}
+	l, _ := Parse("", text)
+	return l
+}
+
 // sides are the texts of the two sides of a merge (git-merge(1), "How conflicts are
 // presented"); not ok without a conflict, or where its markers aren't in their order.
 func sides(data []byte) (ours, theirs []byte, ok bool) {
