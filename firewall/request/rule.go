@@ -169,6 +169,15 @@ func (r Rules) Apart(o Rules) bool {
 // anyFirst reports whether the first segment of a path may be any.
 func (r Rule) anyFirst() bool { return len(r.path.segments) == 0 || r.path.segments[0] == "*" }
 
+// Texts are the rules as they were written.
+func (r Rules) Texts() []string {
+	out := make([]string, len(r))
+	for i, x := range r {
+		out[i] = x.text
+	}
+	return out
+}
+
 // MarshalText implements encoding.TextMarshaler.
 func (r Rule) MarshalText() ([]byte, error) { return []byte(r.text), nil }
 

@@ -162,14 +162,18 @@ type PolicyRoom struct {
 // PolicyRule is one line of the file. Target is what it is about, with the values
 // of variables.
 type PolicyRule struct {
-	Target    string `json:"target"`
-	Ports     string `json:"ports"`
-	Private   bool   `json:"private,omitempty"`
-	ECH       bool   `json:"ech,omitempty"`
-	Upload    string `json:"upload,omitempty"`
-	AnyTenant bool   `json:"any_tenant,omitempty"`
-	Preset    string `json:"preset,omitempty"`
-	Line      string `json:"line"`
+	Target string `json:"target"`
+	Ports  string `json:"ports"`
+	// At is the name of the line's endpoint, Requests are what it lets through.
+	At           string   `json:"at,omitempty"`
+	Requests     []string `json:"requests,omitempty"`
+	EncodedSlash bool     `json:"encoded_slash,omitempty"`
+	Private      bool     `json:"private,omitempty"`
+	ECH          bool     `json:"ech,omitempty"`
+	Upload       string   `json:"upload,omitempty"`
+	AnyTenant    bool     `json:"any_tenant,omitempty"`
+	Preset       string   `json:"preset,omitempty"`
+	Line         string   `json:"line"`
 	// DeniedLive is the change of the running guard that denies all of an allow line.
 	DeniedLive string `json:"denied_live,omitempty"`
 }
@@ -271,7 +275,12 @@ func policyRules(rules []firewall.Rule) []PolicyRule {
 
 // NewPolicyRule is a rule as data.
 func NewPolicyRule(r firewall.Rule) PolicyRule {
+	var requests []string
+	if !r.Endpoint.IsZero() {
+		requests = r.Endpoint.Requests.Texts()
+	}
 	return PolicyRule{
+		At: r.Endpoint.At, Requests: requests, EncodedSlash: r.Endpoint.EncodedSlash,
 		Target: r.Target(), Ports: rulePorts(r.Ports), Private: r.Private, ECH: r.ECH, Upload: r.Upload.String(),
 		AnyTenant: r.AnyTenant, Preset: r.Preset, Line: r.Line,
 	}

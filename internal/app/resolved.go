@@ -81,13 +81,16 @@ type (
 		Room  string   `yaml:"room,omitempty" json:"room,omitempty"`
 	}
 	resolvedRule struct {
-		Host      string `yaml:"host,omitempty" json:"host,omitempty"`
-		CIDR      string `yaml:"cidr,omitempty" json:"cidr,omitempty"`
-		Port      any    `yaml:"port,omitempty" json:"port,omitempty"`
-		Private   bool   `yaml:"private,omitempty" json:"private,omitempty"`
-		AnyTenant bool   `yaml:"any_tenant,omitempty" json:"any_tenant,omitempty"`
-		ECH       string `yaml:"ech,omitempty" json:"ech,omitempty"`
-		Upload    string `yaml:"upload,omitempty" json:"upload,omitempty"`
+		Host         string `yaml:"host,omitempty" json:"host,omitempty"`
+		CIDR         string `yaml:"cidr,omitempty" json:"cidr,omitempty"`
+		Port         any    `yaml:"port,omitempty" json:"port,omitempty"`
+		At           string `yaml:"at,omitempty" json:"at,omitempty"`
+		Requests     any    `yaml:"requests,omitempty" json:"requests,omitempty"` // []string
+		EncodedSlash bool   `yaml:"encoded_slash,omitempty" json:"encoded_slash,omitempty"`
+		Private      bool   `yaml:"private,omitempty" json:"private,omitempty"`
+		AnyTenant    bool   `yaml:"any_tenant,omitempty" json:"any_tenant,omitempty"`
+		ECH          string `yaml:"ech,omitempty" json:"ech,omitempty"`
+		Upload       string `yaml:"upload,omitempty" json:"upload,omitempty"`
 	}
 	resolvedMount struct {
 		Name           string   `yaml:"name,omitempty" json:"name,omitempty"`
@@ -309,6 +312,9 @@ func resolveRules(rules []firewall.Rule, usual string) []any {
 		rule := resolvedRule{Private: r.Private, AnyTenant: r.AnyTenant, Upload: r.Upload.String()}
 		if r.ECH {
 			rule.ECH = "allow"
+		}
+		if e := r.Endpoint; !e.IsZero() {
+			rule.At, rule.Requests, rule.EncodedSlash = e.At, e.Requests.Texts(), e.EncodedSlash
 		}
 		if to := r.Meant(); strings.Contains(to, "/") {
 			rule.CIDR = to

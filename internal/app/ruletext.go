@@ -168,19 +168,32 @@ func RuleArg(r firewall.Rule, deny bool) string {
 // RuleLine is the rule as an item of network.allow or network.deny.
 func RuleLine(r firewall.Rule, deny bool) string {
 	arg := RuleArg(r, deny)
-	if !r.CIDR.IsValid() && !r.Private && !r.ECH && !presets.Has(arg) {
+	if !r.CIDR.IsValid() && !r.Private && !r.ECH && r.Endpoint.IsZero() && !presets.Has(arg) {
 		return yamlScalar(arg)
 	}
 	form := "host: " + yamlScalar(r.Target())
 	if r.CIDR.IsValid() {
 		form = "cidr: " + yamlScalar(r.Target())
 	}
-	if arg != r.Target() {
+	if arg != r.Target() && !(!r.Endpoint.IsZero() && firewall.FormatPorts(r.Ports) == "443") {
 		ports := firewall.FormatPorts(r.Ports)
 		if len(r.Ports) > 1 {
 			ports = "[" + strings.ReplaceAll(ports, ",", ", ") + "]"
 		}
 		form += ", port: " + ports
+	}
+	if e := r.Endpoint; !e.IsZero() {
+		form += ", at: " + e.At + ", requests: ["
+		for i, text := range e.Requests.Texts() {
+			if i > 0 {
+				form += ", "
+			}
+			form += strconv.Quote(text)
+		}
+		form += "]"
+		if e.EncodedSlash {
+			form += ", encoded_slash: true"
+		}
 	}
 	if r.Private {
 		form += ", private: true"

@@ -35,6 +35,12 @@ func RuleText(r firewall.Rule, f Form) string {
 	if len(r.Ports) == 1 && r.Ports[0] == firewall.AllPorts {
 		out = target + " tcp"
 	}
+	if e := r.Endpoint; !e.IsZero() {
+		out += " at " + e.At + " [" + strings.Join(e.Requests.Texts(), "; ") + "]"
+		if e.EncodedSlash {
+			out += " encoded_slash"
+		}
+	}
 	if r.Private {
 		out += " private"
 	}

@@ -175,12 +175,15 @@ func showRule(w io.Writer, verb string, r app.PolicyRule) {
 // ruleOptions are a line's other keys.
 func ruleOptions(r app.PolicyRule) string {
 	var parts []string
-	for word, is := range map[string]bool{"private": r.Private, "ech: allow": r.ECH, "any_tenant": r.AnyTenant} {
+	for word, is := range map[string]bool{"private": r.Private, "ech: allow": r.ECH, "any_tenant": r.AnyTenant, "encoded_slash": r.EncodedSlash} {
 		if is {
 			parts = append(parts, word)
 		}
 	}
 	slices.Sort(parts)
+	if r.At != "" {
+		parts = append(parts, "at "+r.At+": "+strings.Join(r.Requests, "; "))
+	}
 	if r.Upload != "" {
 		parts = append(parts, "upload: "+r.Upload)
 	}

@@ -1,0 +1,48 @@
+package app
+
+import (
+	"testing"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/firewall/request"
+	"github.com/llmdo/workshop/internal/grant"
+)
+
+// The texts of a line with an endpoint have all of it: who reviews one sees what is let
+// through.
+func TestTextsOfAnEndpoint(t *testing.T) {
+	host, err := firewall.ParseHostPattern("api.example.org")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules request.Rules
+	for _, text := range []string{"GET,HEAD /a/**", "POST /b"} {
+		r, err := request.ParseRule(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules = append(rules, r)
+	}
+	r := firewall.Rule{
+		Host: host, Ports: []firewall.PortRange{{First: 443, Last: 443}}, Private: true,
+		Endpoint: firewall.Endpoint{At: "api", Requests: rules, EncodedSlash: true},
+	}
+	other := r
+	other.Ports, other.Endpoint.EncodedSlash, other.Private = []firewall.PortRange{{First: 8443, Last: 8443}}, false, false
+	for want, got := range map[string]string{
+		`{host: api.example.org, at: api, requests: ["GET,HEAD /a/**", "POST /b"], encoded_slash: true, private: true}`: RuleLine(r, false),
+		`{host: api.example.org, port: 8443, at: api, requests: ["GET,HEAD /a/**", "POST /b"]}`:                         RuleLine(other, false),
+		"api.example.org tcp/443 at api [GET,HEAD /a/**; POST /b] encoded_slash private":                                grant.RuleText(r, grant.Values),
+	} {
+		if got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+	if p := NewPolicyRule(r); p.At != "api" || len(p.Requests) != 2 || !p.EncodedSlash {
+		t.Errorf("%+v", p)
+	}
+	lines := resolveRules([]firewall.Rule{r, r}, "80,443")
+	if got, ok := lines[0].(resolvedRule); len(lines) != 1 || !ok || got.At != "api" || len(got.Requests.([]string)) != 2 || !got.EncodedSlash {
+		t.Errorf("%+v", lines)
+	}
+}
