@@ -47,6 +47,7 @@ func Compile(w *workshop.Workshop) (*Compiled, error) {
 	if err := checkNames(w, rooms); err != nil {
 		return nil, err
 	}
+	c.endpoints(rooms)
 	for i := range rooms {
 		p := &rooms[i].policy
 		if n := p.Budgets(); n > firewall.MaxBudgets {
@@ -78,7 +79,9 @@ type compiler struct {
 	out *Compiled
 	// ruleEnv names, per template of a rule, the guard's variable for it.
 	ruleEnv map[string]string
-	errs    []error
+	// endpointPorts are the ports of endpoints by their names.
+	endpointPorts map[string]uint16
+	errs          []error
 }
 
 // add puts a finished service into the project.

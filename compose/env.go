@@ -19,6 +19,7 @@ func (c *compiler) env(s *types.ServiceConfig, k *workshop.Container, hasRoom bo
 		for _, p := range proxyEnv {
 			e[p.name] = ptr(p.value)
 		}
+		c.endpointEnv(e, &k.Network)
 	}
 	if k.Build == nil && k.Image.V == workshop.HostImage {
 		e["PATH"] = ptr(HostPath)

@@ -1,0 +1,77 @@
+package compose
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/firewall/request"
+	"github.com/llmdo/workshop/workshop"
+)
+
+// endpointRule is a line with an endpoint.
+func endpointRule(t testing.TB, host, at string) firewall.Rule {
+	t.Helper()
+	p, err := firewall.ParseHostPattern(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := request.ParseRule("GET /**")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return firewall.Rule{Host: p, Ports: []firewall.PortRange{{First: 443, Last: 443}}, Endpoint: firewall.Endpoint{At: at, Requests: request.Rules{r}}, Line: "workshop.yaml:9"}
+}
+
+// Endpoints have the same port in every room, and workers are told theirs and no others.
+func TestEndpointPorts(t *testing.T) {
+	w := sample(t, 3)
+	bare := firewall.Rule{CIDR: netip.MustParsePrefix("198.51.100.0/24"), Ports: []firewall.PortRange{{First: 600, Last: 610}}}
+	github, npm := endpointRule(t, "github.com", "github-api"), endpointRule(t, "npm.example.org", "npm")
+	for i, allow := range [][]firewall.Rule{{npm, github}, {npm, bare}, nil} {
+		w.Workers[i].Container.Network = workshop.Network{Mode: val(firewall.Restricted), Allow: allow}
+	}
+	w.Workers[0].Container.Env = map[string]workshop.Value[string]{"WORKSHOP_ENDPOINT_NPM": val("own")}
+	c := compiled(t, w)
+	if _, err := firewall.ParsePolicy(firewall.EncodePolicy(c.Policy)); err != nil {
+		t.Error(err)
+	}
+	got := map[string]uint16{}
+	for _, r := range c.Policy.Rooms {
+		for _, line := range r.Allow {
+			if e := line.Endpoint; !e.IsZero() {
+				if before, known := got[e.At]; known && before != e.Port {
+					t.Errorf("%s is at %d and %d", e.At, before, e.Port)
+				}
+				got[e.At] = e.Port
+			}
+		}
+	}
+	if len(got) != 2 || got["github-api"] != 611 || got["npm"] != 612 {
+		t.Errorf("ports: %v", got)
+	}
+	if github.Endpoint.Port != 0 || w.Workers[0].Container.Network.Allow[0].Endpoint.Port != 0 {
+		t.Error("the workshop was changed")
+	}
+	for i, want := range [][]string{
+		{"WORKSHOP_ENDPOINT_GITHUB_API=http://127.0.0.1:611", "WORKSHOP_ENDPOINT_NPM=own"}, {"WORKSHOP_ENDPOINT_NPM=http://127.0.0.1:612"}, nil,
+	} {
+		var have []string
+		for name, v := range c.Project.Services[w.Workers[i].Name].Environment {
+			if strings.HasPrefix(name, "WORKSHOP_ENDPOINT_") {
+				have = append(have, name+"="+*v)
+			}
+		}
+		slices.Sort(have)
+		if !slices.Equal(have, want) {
+			t.Errorf("worker %d: %q, want %q", i, have, want)
+		}
+	}
+	bare.Ports = []firewall.PortRange{{First: 600, Last: 999}}
+	w.Workers[1].Container.Network.Allow = []firewall.Rule{npm, bare}
+	if _, err := Compile(w); err == nil || !strings.Contains(err.Error(), "is left for the endpoint") {
+		t.Errorf("without a port: %v", err)
+	}
+}
