@@ -18,7 +18,8 @@ import (
 )
 
 // Resolved is a workshop file with everything written out, in the order in which
-// a person reads it; a workshop file itself in YAML and in JSON.
+// a person reads it; a workshop file itself in YAML and in JSON, unless there are workers
+// of bases and imports.
 type Resolved struct {
 	Workshop resolvedWorkshop `yaml:"workshop" json:"workshop"`
 }
@@ -37,7 +38,7 @@ type (
 	resolvedWorker struct {
 		Name string `yaml:"name" json:"name"`
 		File string `yaml:"file,omitempty" json:"file,omitempty"`
-		// Of an inline worker:
+		// Of an inline worker; its tools also of one that a base or an import has:
 		Description  string            `yaml:"description,omitempty" json:"description,omitempty"`
 		Tools        *[]string         `yaml:"tools,omitempty" json:"tools,omitempty"` // an empty list is written
 		DelegatesTo  []string          `yaml:"delegates-to,omitempty" json:"delegates-to,omitempty"`
@@ -231,27 +232,35 @@ func resolve(w *workshop.Workshop) Resolved {
 	return f
 }
 
-// resolveWorker has the file of a worker, or what it does where workshop.yaml says that.
+// resolveWorker has the file of a worker, or what it does where workshop.yaml says that. Of
+// a base's and an import's it has the tools, too.
 func resolveWorker(w *workshop.Worker, k resolvedContainer) resolvedWorker {
 	out := resolvedWorker{Name: w.Name, Container: k}
 	d := &w.Definition
 	if d.Dialect != worker.InlineWorker {
-		out.File = w.File
+		if out.File = w.File; w.From != "" { // a project may leave it fewer than its file has
+			out.Tools = toolsOf(d)
+		}
 		return out
 	}
+	out.Tools = toolsOf(d)
 	out.Description, out.Instructions = diag.Literal(d.Description), diag.Literal(d.Instructions)
 	out.Model, out.ResultType = diag.Literal(d.Model), diag.Literal(d.ResultFile.Name)
+	for _, to := range d.DelegatesTo {
+		out.DelegatesTo = append(out.DelegatesTo, to.Name)
+	}
+	return out
+}
+
+// toolsOf are the tools that a worker is offered, as they are written.
+func toolsOf(d *worker.Definition) *[]string {
 	tools := []string{}
 	for _, t := range d.Tools {
 		if name := diag.Literal(t.Written); !slices.Contains(tools, name) {
 			tools = append(tools, name)
 		}
 	}
-	out.Tools = &tools
-	for _, to := range d.DelegatesTo {
-		out.DelegatesTo = append(out.DelegatesTo, to.Name)
-	}
-	return out
+	return &tools
 }
 
 func resolveContainer(c *workshop.Container) resolvedContainer {

@@ -17,7 +17,8 @@ func Config(p *command.Program) *cobra.Command {
 		Short: "Print the resolved workshop",
 		Long: `config prints the workshop with every default filled in, variables resolved,
 presets expanded, and the effective container of every worker. The result is a
-workshop file itself.
+workshop file itself, unless it has workers of a base or an import: these are shown
+with the file that they come from and the tools that they are left, to be read.
 
 It contains the values of variables, tokens among them: none is masked, since the
 result is a file to use. Don't commit or publish private ones.`,
