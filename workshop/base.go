@@ -152,6 +152,12 @@ func (x excess) beyond(base *shared) diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "base-widening", Summary: words.Replace(x.summary), Range: x.at,
 		Detail: "A project may only narrow what its base " + name + " grants, and have what that opens.",
 		Hint:   "leave it out, or ask for it below `open:` of the base"}
+	switch s := x.haveOf.Secret; {
+	case s != nil:
+		d.Hint = fmt.Sprintf("leave it out, or ask for `secrets: [{name: %s, env: …}]` in the container of the base", s.Name)
+	case slices.Contains([]string{"caches", "git_author", "network.mode", "network.room"}, x.key): // which open doesn't have
+		d.Hint = "leave it out, or ask for it in the container of the base"
+	}
 	grant := x.grant
 	if grant.Filename == "" {
 		grant = base.src.span(base.form.Source.Range.Start.Byte, base.form.Source.Range.Start.Byte)
@@ -206,6 +212,9 @@ func (f *shared) closedKeys(keys map[string]diag.Range, image *Value[string]) {
 				Summary: fmt.Sprintf("%s is closed by the base %s", rule.key[strings.IndexByte(rule.key, '.')+1:], b.id),
 				Hint:    "leave it out, or ask for it below `open:` of the base"}
 			x.Related = []diag.Related{{Message: "the base", Range: startOf(b.form.Source.Range)}}
+			if rule.key == "workshop.workers" {
+				x.Hint = f.meantOfBase() + x.Hint
+			}
 			if c != nil && c.Keys[strings.TrimPrefix(rule.key, "container.")].Filename != "" {
 				x.Related[0].Range = c.Keys[strings.TrimPrefix(rule.key, "container.")]
 			}
@@ -213,6 +222,16 @@ func (f *shared) closedKeys(keys map[string]diag.Range, image *Value[string]) {
 			break
 		}
 	}
+}
+
+// meantOfBase asks whether the name of a worker is a slip in that of a base's.
+func (f *shared) meantOfBase() string {
+	for _, e := range f.entries {
+		if near := nearest(e.Name.V, f.workers.ofBases); near != "" && near != e.Name.V {
+			return fmt.Sprintf("did you mean %s, of the base, by %s? Else ", near, e.Name.V)
+		}
+	}
+	return ""
 }
 
 func (f *shared) hasImage() bool {

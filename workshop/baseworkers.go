@@ -44,6 +44,11 @@ func (f *shared) basesNames() (names []string) {
 	return names
 }
 
+// workersClosed reports whether a base has no workers but its own.
+func (f *shared) workersClosed() bool {
+	return slices.ContainsFunc(f.bases(), func(b *shared) bool { return !b.form.Open.opens("workshop.workers") })
+}
+
 // narrows reports whether an item narrows a worker of a base.
 func (f *shared) narrows(e workerEntry) bool {
 	_, has := f.basesWorker(e.Name.V)
@@ -65,9 +70,13 @@ func (f *shared) ofBase() (own []workerEntry, narrowing []*partialContainer) {
 		if !has && e.Inline != nil && e.File.V == "" && toolsAlone(e.Inline) {
 			// It would be another worker as soon as the base has one of this name, and
 			// narrows none where the name is a slip.
+			hint := f.workers.missingHint(e.Name.V)
+			if slices.Contains(f.workers.existing, e.Name.V) && nearest(e.Name.V, f.workers.ofBases) == "" {
+				hint = "leave `" + e.Inline.ToolsKey + "` out: there is a file for " + e.Name.V
+			}
 			f.add(diag.Diagnostic{Severity: diag.Error, Code: "worker-not-found", Range: e.Name.Source.Range,
 				Summary: fmt.Sprintf("the base has no worker %s whose tools could be narrowed", clip(e.Name.V)),
-				Hint:    "its workers are " + strings.Join(firstOf(f.basesNames(), 20), ", ") + "; to define one here, write what it does: instructions or a description"})
+				Hint:    hint})
 			continue
 		}
 		if !has {
@@ -81,7 +90,7 @@ func (f *shared) ofBase() (own []workerEntry, narrowing []*partialContainer) {
 		name := e.Name.V
 		if !f.narrows(e) {
 			hint := fmt.Sprintf("remove it, as the base's workers are there without a word; to narrow this one write `- {name: %s, container: {network: none}}` or `- {name: %s, tools: [read_file]}`, and no more of what it does", name, name)
-			if slices.ContainsFunc(f.bases(), func(b *shared) bool { return !b.form.Open.opens("workshop.workers") }) {
+			if f.workersClosed() {
 				hint += ": that is the base's alone"
 			} else {
 				hint += "; or choose another name for one of your own"
@@ -126,13 +135,40 @@ func narrowingKeys() (out []string) {
 	return out
 }
 
-// over is the container of the base's worker with what the file narrows of it. Secrets and
-// caches that it doesn't name stay, and ports do. What is more than the worker has, or shows
-// what is hidden from it, is an error.
-func (n narrowing) over(has Container, work *effort) Container {
+// over is the container of the base's worker with what the file narrows of it. What is more
+// than the worker has, or shows what is hidden from it, is an error. inBase is what the
+// worker has without the file: what it has there, the workshop's container took away.
+func (n narrowing) over(has Container, inBase func() Container, work *effort) Container {
+	out, found := n.less(has, work, n.problems)
+	if len(found) == 0 {
+		return out
+	}
+	_, beyond := n.less(inBase(), work, &problems{})
+	words := strings.NewReplacer("the workshop has", "the base's worker has", "the workshop's", "the base's", "the workshop", "the base")
+	for _, x := range found {
+		d := x.widening("what the workshop grants")
+		if slices.ContainsFunc(beyond, func(o excess) bool {
+			return o.key == x.key && o.at == x.at && (o.haveOf.Rule == nil || o.summary == x.summary) // a preset's lines have one place
+		}) {
+			d.Code, d.Detail = "base-widening", "A project may only narrow what a worker of its base has."
+			d.Summary = words.Replace(d.Summary)
+			d.Hint = "leave it out: more is for those who keep the base to grant"
+			if len(d.Related) > 0 {
+				d.Related = []diag.Related{{Message: "what the base's worker has", Range: d.Related[0].Range}}
+			}
+		}
+		d.Summary = n.entry.Name.V + ": " + d.Summary
+		n.add(d)
+	}
+	return out
+}
+
+// less is the container of the base's worker with what the file narrows of it, and what is
+// more than the worker has. Secrets and caches that the file doesn't name stay, and ports do.
+func (n narrowing) less(has Container, work *effort, p *problems) (Container, []excess) {
 	c := n.entry.Container
 	if c == nil {
-		return has
+		return has, nil
 	}
 	if n.as != ownFile {
 		c = capped(c, &has, n.alone(work))
@@ -144,26 +180,24 @@ func (n narrowing) over(has Container, work *effort) Container {
 	if less.Caches == nil {
 		less.Caches = &has.Caches
 	}
-	found := &problems{}
-	out := narrow(has, workerEntry{Container: &less}, work, found)
+	out, found := exceeding(has, &less, work, p)
 	if out.Ports = has.Ports; less.Mounts != nil {
-		for _, x := range decided(barer(out.Mounts, has.Mounts, work)) {
-			found.add(x.widening(""))
-		}
+		found = append(found, decided(barer(out.Mounts, has.Mounts, work))...)
 	}
-	words := strings.NewReplacer("the workshop's", "the base's", "the workshop", "the base")
-	for _, d := range found.list {
-		if d.Code == "widening" {
-			d.Code, d.Detail = "base-widening", "A project may only narrow what a worker of its base has."
-			d.Summary = n.entry.Name.V + ": " + words.Replace(d.Summary)
-			d.Hint = "leave it out: more is for those who keep the base to grant"
-			if len(d.Related) > 0 {
-				d.Related = []diag.Related{{Message: "what the base's worker has", Range: d.Related[0].Range}}
-			}
-		}
-		n.add(d)
+	return out, found
+}
+
+// inBase is what the member's worker has in the base of its i-th narrowing, without that.
+func (m member) inBase(i int, work *effort) Container {
+	e := m.workerEntry
+	if written, ok := m.narrowed[i].basesWorker(e.Name.V); ok { // without the project's limits
+		e = written
 	}
-	return out
+	c, _ := exceeding(m.narrowed[i].base.container(work), e.Container, work, &problems{})
+	for _, n := range m.narrowed[:i] {
+		c, _ = n.less(c, work, &problems{})
+	}
+	return c
 }
 
 // tools gives the base's worker those of its tools that the file names, where it names some.
@@ -173,7 +207,12 @@ func (n narrowing) tools(def *worker.Definition, work *effort) {
 		return
 	}
 	less, diags := n.entry.Inline.Definition()
-	n.add(diags...)
+	for _, d := range diags {
+		if d.Code == "worker-unknown-tool" { // as one that the base's worker doesn't have
+			d.Severity, d.Summary = diag.Error, n.entry.Name.V+": "+d.Summary
+		}
+		n.add(d)
+	}
 	if !work.spend(len(less.Tools) * len(def.Tools)) {
 		return
 	}

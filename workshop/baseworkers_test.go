@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/tool"
 )
@@ -247,5 +249,125 @@ func TestNarrowedToolsHold(t *testing.T) {
 	}
 	if loaded < 20 || refused < 100 {
 		t.Errorf("%d are workshops, %d are refused", loaded, refused)
+	}
+}
+
+// said are the errors of a file, each with its hint and where it leads.
+func said(t *testing.T, l library, file string) string {
+	t.Helper()
+	_, list := loadShared(t, l, file)
+	var b strings.Builder
+	for _, d := range list {
+		if d.Severity != diag.Error {
+			continue
+		}
+		fmt.Fprintf(&b, "%s: %s: %s | %s", d.Range, d.Code, d.Summary, d.Hint)
+		for _, r := range d.Related {
+			fmt.Fprintf(&b, " | %s: %s", r.Range, r.Message)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// What the base's worker has, and the project's own container took away, is for the project
+// to add, not for those who keep the base.
+func TestNarrowBasesWorkerBeyondTheProject(t *testing.T) {
+	l := baseOf("  container: {image: x, network: {mode: restricted, allow: [a.example, b.example]}, mounts: ['./src:/src', './docs:/docs'], caches: [go], secrets: [{name: one, env: ONE}]}\n"+
+		"  workers: [{name: w, container: {secrets: [one], caches: [go], resources: {memory: 1G}}}]\n", "")
+	secret := "secrets: [{name: one, env: ONE}]"
+	for _, c := range []struct{ name, container, item, want, hint string }{
+		{"a host", secret + ", network: {allow: [a.example]}", "network: {allow: [b.example]}", "w: b.example port 80,443 is not covered by a line of the workshop's allow", "add it to the workshop's allow"},
+		{"a mount", secret + ", mounts: ['./src:/src']", "mounts: ['./docs:/docs']", "the workshop's mounts", "to the mounts of the workshop's container"},
+		{"a cache", secret + ", caches: []", "caches: [go]", "w: the workshop has no cache go", "add `go` to the caches of the workshop's container"},
+		{"a limit", secret + ", resources: {memory: 512M}", "resources: {memory: 1G}", "w: memory 1G is more than the workshop's 512M", "raise resources.memory in the workshop's container"},
+		{"a secret", "tmp: 64M", "secrets: [one]", "w: the workshop has no secret one", "add `- {name: one, env: …}` to the secrets of the workshop's container"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := said(t, l, extending("  container: {"+c.container+"}\n  workers: [{name: w, container: {"+c.item+"}}]\n"))
+			if !strings.Contains(got, c.want) || !strings.Contains(got, c.hint) || strings.Contains(got, "base-widening") || strings.Contains(got, "those who keep the base") {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+	got := said(t, l, extending("  container: {"+secret+", network: {allow: [a.example]}}\n  workers: [{name: w, container: {network: {allow: [b.example]}}}]\n"))
+	if !strings.Contains(got, "| workshop.yaml:4:") {
+		t.Errorf("the project's line isn't named: %s", got)
+	}
+	// A secret that the base's container has, and its worker doesn't.
+	l = baseOf("  container: {image: x, secrets: [{name: one, env: ONE}]}\n  workers: [w]\n", "")
+	got = said(t, l, extending("  container: {"+secret+"}\n  workers: [{name: w, container: {secrets: [one]}}]\n"))
+	if !strings.Contains(got, "base-widening: w: the base's worker has no secret one | leave it out: more is for those who keep the base") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// What a base can't open is asked for in its container.
+func TestBeyondTheBaseHint(t *testing.T) {
+	l := baseOf("  container: {image: x, network: {mode: restricted, allow: [a.example]}}\n  workers: [w]\n", "")
+	for container, want := range map[string]string{
+		"secrets: [{name: two, env: TWO}]": "leave it out, or ask for `secrets: [{name: two, env: …}]` in the container of the base",
+		"caches: [go]":                     "leave it out, or ask for it in the container of the base",
+		"network: open":                    "leave it out, or ask for it in the container of the base",
+		"network: {allow: [b.example]}":    "leave it out, or ask for it below `open:` of the base",
+		"resources: {memory: 64G}":         "leave it out, or ask for it below `open:` of the base",
+	} {
+		if got := said(t, l, extending("  container: {"+container+"}\n")); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s", container, got)
+		}
+	}
+	l = baseOf("  container: {image: x, secrets: [{name: two, env: ANY}]}\n  workers: [w]\n", "")
+	mustLoad(t, l, extending("  container: {secrets: [{name: two, env: TWO}]}\n"))
+}
+
+// A slip in the name of a base's worker says so in all forms, and what is suggested else is
+// accepted.
+func TestNameOverABase(t *testing.T) {
+	named := func(open string) library {
+		l := baseOf("  container: {image: x}\n"+open+"  workers: [reviewer]\n", "")
+		l[baseFrom]["workers/reviewer.md"] = workerFile("reviewer", "")
+		return l
+	}
+	open := named("  open: {workers: true}\n")
+	for _, item := range []string{"reviewr", "{name: reviewr, container: {network: none}}", "{name: reviewr, tools: [Read]}", "{name: reviewr, tools: [Read], container: {network: none}}", "{name: reviewr, file: workers/reviewr.md}"} {
+		got := said(t, open, extending("  workers: ["+item+"]\n"))
+		if !strings.Contains(got, "| did you mean reviewer, of the base? Else define it here, `- {name: reviewr, tools: [Read, Grep], instructions: …}`") {
+			t.Errorf("%s: got %s", item, got)
+		}
+		got = said(t, named(""), extending("  workers: ["+item+"]\n"))
+		if !strings.Contains(got, "| did you mean reviewer, of the base") || strings.Contains(got, "define it here") {
+			t.Errorf("%s, of a base that is closed: got %s", item, got)
+		}
+	}
+	for item, want := range map[string]string{"nobody": "| leave it out, or ask for it below `open:`", "{name: nobody, tools: [Read]}": "the base has reviewer, and lets no project have workers of its own"} {
+		if got := said(t, named(""), extending("  workers: ["+item+"]\n")); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s", item, got)
+		}
+	}
+	if got := said(t, open, extending("  workers: [{name: own, tools: [Read]}]\n")); !strings.Contains(got, "leave `tools` out: there is a file for own") {
+		t.Errorf("got %s", got)
+	}
+	mustLoad(t, open, extending("  workers: [{name: reviewr, tools: [Read, Grep], instructions: …}, own]\n"))
+	// Without a base instructions aren't needed.
+	if got := said(t, open, "workshop:\n  name: x\n  container: {image: x}\n  workers: [nobody]\n"); !strings.Contains(got, "`- {name: nobody, tools: [Read, Grep]}`") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A name that is no tool is none that the base's worker has.
+func TestNarrowBasesToolsUnknown(t *testing.T) {
+	for _, name := range []string{"raed_file", "WebSearch"} {
+		got := said(t, narrowedLibrary(), extending("  container: {secrets: [{name: one, env: ONE}, {name: two, env: TWO}]}\n  workers: [{name: w, tools: ["+name+"]}]\n"))
+		if !strings.Contains(got, "worker-unknown-tool: w: ") || !strings.Contains(got, name) {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}
+
+// An import's worker isn't one of the file's own.
+func TestImportsWorkerListed(t *testing.T) {
+	got := said(t, both(), strings.Replace(imports, "workers: [own]", "workers: [own, {name: sast--scanner, tools: [read_file]}]", 1))
+	if !strings.Contains(got, "`grant: {sast: {…}}` says what those of sast get, and their tools are the import's; for one of your own write sast-scanner") {
+		t.Errorf("got %s", got)
 	}
 }

@@ -100,7 +100,7 @@ func (w *workerEntry) decode(d *decoder, n *node, f *field) bool {
 		return false
 	}
 	w.Name, w.Container = *form.Name, form.Container
-	if doubleDash(d, w.Name) {
+	if doubleDash(d, "worker", w.Name) {
 		return false
 	}
 	if ReservedName(w.Name.V) {

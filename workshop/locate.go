@@ -23,6 +23,8 @@ type locator struct {
 	mounts   []Mount // the workshop's
 	problems *problems
 	existing []string // names of worker files that are there, once asked for
+	ofBases  []string // names of the bases' workers
+	closed   bool     // a base has no workers but its own
 	all      *workerFiles
 }
 
@@ -178,7 +180,20 @@ func (l *locator) missingHint(name string) string {
 	if l.existing == nil {
 		l.existing = append([]string{}, l.list()...)
 	}
-	make := fmt.Sprintf("define it here, `- {name: %s, tools: [Read, Grep]}`, or create %s with the lines `---`, `allowed-tools: Read, Grep`, `---` and what the worker is to do", name, workerFileHint(name))
+	inline := "tools: [Read, Grep]"
+	if len(l.ofBases) > 0 { // else it would narrow one of the base
+		inline += ", instructions: …"
+	}
+	make := fmt.Sprintf("define it here, `- {name: %s, %s}`, or create %s with the lines `---`, `allowed-tools: Read, Grep`, `---` and what the worker is to do", name, inline, workerFileHint(name))
+	near := nearest(name, l.ofBases)
+	switch {
+	case near != "" && l.closed:
+		return "did you mean " + near + ", of the base?"
+	case near != "":
+		return "did you mean " + near + ", of the base? Else " + make
+	case l.closed && len(l.ofBases) > 0:
+		return "the base has " + strings.Join(firstOf(l.ofBases, 20), ", ") + ", and lets no project have workers of its own"
+	}
 	if near := nearest(name, l.existing); near != "" {
 		return "did you mean " + near + "? Else " + make
 	}

@@ -53,13 +53,20 @@ func (x excess) widening(outer string) diag.Diagnostic {
 // effective container. Every widening is reported; none is corrected in
 // silence.
 func narrow(base Container, e workerEntry, work *effort, p *problems) Container {
-	c := e.Container
-	if c == nil {
-		return effective(base, &partialContainer{}, work)
+	out, found := exceeding(base, e.Container, work, p)
+	for _, x := range found {
+		p.add(x.widening("what the workshop grants"))
 	}
-	out := effective(base, c, work)
+	return out
+}
+
+// exceeding is the effective container, and what it has beyond base.
+func exceeding(base Container, c *partialContainer, work *effort, p *problems) (out Container, found []excess) {
+	if c == nil {
+		return effective(base, &partialContainer{}, work), nil
+	}
+	out = effective(base, c, work)
 	c.idle(out.Network, base.Network, p)
-	var found []excess
 	if c.Network != nil {
 		found = append(found, notInWorker(c.Network, base.Network)...)
 		found = append(found, networkExcess(out.Network, base.Network, work)...)
@@ -86,10 +93,7 @@ func narrow(base Container, e workerEntry, work *effort, p *problems) Container 
 			summary: "runtime can't be set by a worker: all containers of a workshop share one",
 			hint:    "move it to the workshop's container"})
 	}
-	for _, x := range decided(found) {
-		p.add(x.widening("what the workshop grants"))
-	}
-	return out
+	return out, decided(found)
 }
 
 // decided leaves out what only the value of a variable decides, which a symbolic

@@ -45,8 +45,8 @@ func resolveWorkers(ctx context.Context, w *Workshop, own *shared, work *effort,
 		wk.File, wk.Definition = m.read()
 		wk.Container = narrow(m.within, m.workerEntry, work, p)
 		m.unhidden(&wk.Container, work)
-		for _, n := range m.narrowed {
-			wk.Container = n.over(wk.Container, work)
+		for i, n := range m.narrowed {
+			wk.Container = n.over(wk.Container, func() Container { return m.inBase(i, work) }, work)
 			n.tools(&wk.Definition, work)
 		}
 		w.Workers = append(w.Workers, wk)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/workshop/worker"
 )
 
 // SourceRef is a source as a file names it in `extends` or `imports`.
@@ -148,6 +149,7 @@ func (s *sharing) follow(f *shared, chain []string) {
 	if n := f.find(f.root, "extends"); n != nil && f.base == nil {
 		s.missing = true // it has an error
 	}
+	f.workers.ofBases, f.workers.closed = f.basesNames(), f.workersClosed()
 	if n := f.find(f.root, "imports"); n != nil && len(n.items) > len(list(f.form.Imports)) {
 		s.missing = true
 	}
@@ -162,7 +164,7 @@ func (s *sharing) follow(f *shared, chain []string) {
 		}
 		_, again := names[x.As.V]
 		f.once("imports", names, x.As.V, x.As.Source.Range, "import")
-		if again || doubleDash(f.decoder, *x.As) {
+		if again || doubleDash(f.decoder, "import", *x.As) {
 			continue
 		}
 		if ReservedName(x.As.V + importMark) {
@@ -193,12 +195,15 @@ func refOf(from, version, signer *Value[string]) SourceRef {
 }
 
 // doubleDash refuses a name of a file's own that could be one of an import.
-func doubleDash(d *decoder, name Value[string]) bool {
+func doubleDash(d *decoder, item string, name Value[string]) bool {
 	if !strings.Contains(name.V, importMark) {
 		return false
 	}
-	d.fail(name.Source.Range, "bad-name", fmt.Sprintf("the name %q has two dashes, which stand between an import and its worker", name.V),
-		"write "+strings.ReplaceAll(name.V, importMark, "-"))
+	hint := "write " + strings.ReplaceAll(name.V, importMark, "-")
+	if as, _, _ := strings.Cut(name.V, importMark); item == "worker" && worker.ValidName(as) {
+		hint = fmt.Sprintf("leave out a worker of an import, which is there without a word: `grant: {%s: {…}}` says what those of %s get, and their tools are the import's; for one of your own %s", as, as, hint)
+	}
+	d.fail(name.Source.Range, "bad-name", fmt.Sprintf("the name %q has two dashes, which stand between an import and its worker", name.V), hint)
 	return true
 }
 
