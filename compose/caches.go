@@ -147,17 +147,17 @@ func ruleTexts(rules []firewall.Rule) []string {
 		for _, p := range firewall.NormalizePorts(r.Ports) {
 			ports = append(ports, strconv.Itoa(int(p.First))+"-"+strconv.Itoa(int(p.Last)))
 		}
-		out[i] = strings.Join([]string{r.Meant(), strings.Join(ports, ","), flags(r.Private, r.AnyTenant, r.ECH), r.Upload.String(), endpointKey(r.Endpoint)}, " ")
+		out[i] = strings.Join([]string{r.Meant(), strings.Join(ports, ","), flags(r.Private, r.AnyTenant, r.ECH), r.Upload.String()}, " ") + endpointKey(r.Endpoint)
 	}
 	return out
 }
 
-// endpointKey is empty for a line that is no endpoint.
+// endpointKey is empty for a line that is no endpoint, so that its caches stay.
 func endpointKey(e firewall.Endpoint) string {
 	if e.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("%s %q %t", e.At, e.Requests, e.EncodedSlash)
+	return fmt.Sprintf(" %s %q %t", e.At, e.Requests, e.EncodedSlash)
 }
 
 func flags(set ...bool) string {
