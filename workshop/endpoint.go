@@ -53,7 +53,7 @@ func inEndpoints(n *Network, p *problems) {
 			continue
 		}
 		if n.Mode.V == firewall.Open {
-			p.add(diag.Diagnostic{Severity: diag.Error, Code: "bad-endpoint", Range: r.Source.Range,
+			p.add(diag.Diagnostic{Severity: diag.Error, Code: "bad-rule", Range: r.Source.Range,
 				Summary: fmt.Sprintf("the endpoint %s bounds nothing in mode open, in which %s is reached without it", e.At, r.Target()),
 				Hint:    "write mode: restricted, or remove the line"})
 			return
@@ -83,7 +83,7 @@ func inEndpoints(n *Network, p *problems) {
 }
 
 func endpointProblem(r, other firewall.Rule, summary, hint string) diag.Diagnostic {
-	return diag.Diagnostic{Severity: diag.Error, Code: "bad-endpoint", Range: r.Source.Range, Summary: summary, Hint: hint,
+	return diag.Diagnostic{Severity: diag.Error, Code: "bad-rule", Range: r.Source.Range, Summary: summary, Hint: hint,
 		Related: []diag.Related{{Message: "the other line", Range: other.Source.Range}}}
 }
 
@@ -94,7 +94,7 @@ func endpointHint(r, o firewall.Rule) string {
 	case r.Endpoint.Within(o.Endpoint):
 		return ""
 	case o.Endpoint.IsZero():
-		return fmt.Sprintf("the workshop's line for %s is no endpoint: add `at` and `requests` there, or remove them here", o.Target())
+		return fmt.Sprintf("the workshop's line for %s isn't an endpoint: add `at` and `requests` there, or remove them here", o.Target())
 	case r.Endpoint.At != o.Endpoint.At:
 		return fmt.Sprintf("the workshop reaches %s at the endpoint %s alone: write `at: %s` and `requests` here", o.Target(), o.Endpoint.At, o.Endpoint.At)
 	case r.Endpoint.EncodedSlash && !o.Endpoint.EncodedSlash:

@@ -9,6 +9,7 @@ import (
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/lib/subpath"
+	"github.com/llmdo/workshop/workshop/worker"
 )
 
 // member is a worker of the workshop: an entry of one of its files.
@@ -307,4 +308,17 @@ func (f *shared) knownGrants() {
 			f.fail(p.key.rng, "grant-unknown", fmt.Sprintf("nothing is imported as %s", clip(name)), hint)
 		}
 	}
+}
+
+// doubleDash refuses a name of a file's own that could be one of an import.
+func doubleDash(d *decoder, item string, name Value[string]) bool {
+	if !strings.Contains(name.V, importMark) {
+		return false
+	}
+	hint := "write " + strings.ReplaceAll(name.V, importMark, "-")
+	if as, _, _ := strings.Cut(name.V, importMark); item == "worker" && worker.ValidName(as) {
+		hint = fmt.Sprintf("leave out a worker of an import, which is there without a word: `grant: {%s: {…}}` says what those of %s get, and their tools are the import's; for one of your own %s", as, as, hint)
+	}
+	d.fail(name.Source.Range, "bad-name", fmt.Sprintf("the name %q has two dashes, which stand between an import and its worker", name.V), hint)
+	return true
 }

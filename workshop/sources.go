@@ -11,7 +11,6 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
-	"github.com/llmdo/workshop/workshop/worker"
 )
 
 // SourceRef is a source as a file names it in `extends` or `imports`.
@@ -192,19 +191,6 @@ func refOf(from, version, signer *Value[string]) SourceRef {
 		ref.Signer, ref.SignerAt = signer.V, signer.Source.Range
 	}
 	return ref
-}
-
-// doubleDash refuses a name of a file's own that could be one of an import.
-func doubleDash(d *decoder, item string, name Value[string]) bool {
-	if !strings.Contains(name.V, importMark) {
-		return false
-	}
-	hint := "write " + strings.ReplaceAll(name.V, importMark, "-")
-	if as, _, _ := strings.Cut(name.V, importMark); item == "worker" && worker.ValidName(as) {
-		hint = fmt.Sprintf("leave out a worker of an import, which is there without a word: `grant: {%s: {…}}` says what those of %s get, and their tools are the import's; for one of your own %s", as, as, hint)
-	}
-	d.fail(name.Source.Range, "bad-name", fmt.Sprintf("the name %q has two dashes, which stand between an import and its worker", name.V), hint)
-	return true
 }
 
 // open opens a source that a file names; nil where that fails.
