@@ -85,6 +85,14 @@ func (env *Env) reload(ctx context.Context, reset bool) (*Reloaded, error) {
 		return nil, err
 	}
 	defer e.Close()
+	// What isn't up needs nothing of this machine, as the values of secrets.
+	seen, err := e.Look(ctx, false)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(seen.Containers) == 0:
+		return nil, notUp(c.ProjectRef)
+	}
 	ready, err := env.Prepare(ctx, e, c)
 	if err != nil {
 		return nil, err
