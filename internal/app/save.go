@@ -102,26 +102,28 @@ func (o RuleChange) lines() (out []ruleLine) {
 	return out
 }
 
-// withLines puts the lines into the text of the file.
-func (env *Env) withLines(s *Source, text []byte, o RuleChange) ([]byte, error) {
+// withLines puts the lines into the text of the file. said is what to say of them once
+// they are written.
+func (env *Env) withLines(s *Source, text []byte, o RuleChange) (after []byte, said []Event, err error) {
 	for _, l := range o.lines() {
-		where, err := env.placesOf(s, text, o, l)
+		where, notes, err := s.placesOf(text, o, l)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if text, err = edit.Add(text, where...); err != nil {
-			return nil, env.cantEdit(s, o, err)
+			return nil, nil, env.cantEdit(s, o, err)
 		}
+		said = append(said, notes...)
 	}
-	return text, nil
+	return text, said, nil
 }
 
 // placesOf are the lists that a line goes to. A worker with lists of its own gets it
 // there, and its workshop has to cover it (B40).
-func (env *Env) placesOf(s *Source, text []byte, o RuleChange, l ruleLine) ([]edit.Line, error) {
+func (s *Source) placesOf(text []byte, o RuleChange, l ruleLine) (where []edit.Line, said []Event, err error) {
 	line := edit.Line{Worker: o.Worker, Deny: o.Deny, Text: l.text, Comment: o.comment}
 	if o.Worker == "" {
-		return []edit.Line{line}, nil
+		return []edit.Line{line}, nil, nil
 	}
 	base := &s.Workshop.Container.Network
 	covered := o.Deny || coveredBy(l.rules, base.Allow) || base.Mode.V == firewall.Open && !slices.ContainsFunc(l.rules, func(r firewall.Rule) bool { return !isPublic(r) })
@@ -130,23 +132,23 @@ func (env *Env) placesOf(s *Source, text []byte, o RuleChange, l ruleLine) ([]ed
 		own = len(edit.Inheriting(text, line, []string{o.Worker})) == 0
 	}
 	if own && covered {
-		return []edit.Line{line}, nil
+		return []edit.Line{line}, nil, nil
 	}
 	others := s.sharing(text, line)
 	if len(others) > 0 && !(own && o.forOthers) {
-		return nil, s.sharedList(o, own, others)
+		return nil, nil, s.sharedList(o, own, others)
 	}
 	whole := line
 	whole.Worker = ""
 	if !own {
-		env.say("%s has no list of its own: the line is added to the workshop's, which no other worker uses", o.Worker)
-		return []edit.Line{whole}, nil
+		said = append(said, Event{Kind: Notice, Text: o.Worker + " has no list of its own: the line is added to the workshop's, which no other worker uses"})
+		return []edit.Line{whole}, said, nil
 	}
-	env.say("the line goes to the workshop's list too: a worker may only narrow what its workshop grants (B40)")
+	said = append(said, Event{Kind: Notice, Text: "the line goes to the workshop's list too: a worker may only narrow what its workshop grants (B40)"})
 	if len(others) > 0 {
-		env.warn("%s: for %s too, as that list is theirs", l.text, WorkersText(others))
+		said = append(said, Event{Kind: Warning, Text: fmt.Sprintf("%s: for %s too, as that list is theirs", l.text, WorkersText(others))})
 	}
-	return []edit.Line{whole, line}, nil
+	return []edit.Line{whole, line}, said, nil
 }
 
 // sharing are the other workers that a line of the workshop's list reaches.
@@ -249,9 +251,12 @@ func sameRules(x, y []firewall.Rule) bool {
 func (env *Env) rewrite(ctx context.Context, s *Source, changes ...RuleChange) (*Rewritten, error) {
 	before, err := boundedfile.Read(s.Path, workshop.MaxFileSize)
 	after := before
+	var said []Event
 	for _, o := range changes {
 		if err == nil {
-			after, err = env.withLines(s, after, o)
+			var notes []Event
+			after, notes, err = env.withLines(s, after, o)
+			said = append(said, notes...)
 		}
 	}
 	if err != nil || bytes.Equal(before, after) {
@@ -259,6 +264,9 @@ func (env *Env) rewrite(ctx context.Context, s *Source, changes ...RuleChange) (
 	}
 	if err := env.replaceFile(ctx, s, before, after); err != nil {
 		return nil, err
+	}
+	for _, e := range said {
+		env.event(e)
 	}
 	return &Rewritten{File: env.Shown(s.Path), Lines: changedLines(before, after)}, nil
 }

@@ -194,3 +194,50 @@ func TestSaveBelowABase(t *testing.T) {
 		t.Errorf("it has\n%s", now)
 	}
 }
+
+// TestSaveInheritedMode: a list of the project's is edited also where the mode is its base's,
+// and a deny is added to the network that is there.
+func TestSaveInheritedMode(t *testing.T) {
+	s := newShared(t)
+	s.release("v1.1.0", "  container: {image: 'x.example/x@sha256:"+strings.Repeat("a", 64)+"', network: {mode: restricted, allow: [base.example.org, open.example.org]}}\n")
+	deny := RuleChange{Deny: true}
+	if err := deny.Parse([]string{"bad.example.org"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, network, change, want string }{
+		{"flow", "{allow: [base.example.org]} # why\n", "allow", "{allow: [base.example.org, open.example.org]} # why\n"},
+		{"block", "\n      allow:\n        - base.example.org # why\n", "allow", "\n      allow:\n        - base.example.org # why\n        - open.example.org\n"},
+		{"worker", "{allow: [base.example.org]}\n", "worker", "{allow: [base.example.org, open.example.org]}\n"},
+		{"deny, flow", "{allow: [base.example.org]}\n", "deny", "{allow: [base.example.org], deny: [bad.example.org]}\n"},
+		{"deny, block", "\n      allow:\n        - base.example.org\n", "deny", "\n      allow:\n        - base.example.org\n      deny:\n        - bad.example.org\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			head := "workshop:\n  name: app\n  extends: {from: '" + s.from + "', version: ^1}\n  container:\n    network: "
+			if tt.network[0] == '\n' {
+				head = strings.TrimSuffix(head, " ")
+			}
+			s.write("workshop.yaml", head+tt.network)
+			s.lock(LockOptions{})
+			change := deny
+			switch tt.change {
+			case "allow":
+				change = allow(t, "", "open.example.org")
+			case "worker":
+				change = allow(t, "scan", "open.example.org")
+			}
+			_, err := s.env.SaveRules(t.Context(), change)
+			s.fails("save", err, CodeOK, "")
+			if now := s.read("workshop.yaml"); now != head+tt.want {
+				t.Errorf("it has\n%s", now)
+			}
+		})
+	}
+	// What isn't written isn't said to be.
+	s.write("workshop.yaml", "workshop:\n  name: app\n  extends: {from: '"+s.from+"', version: ^1}\n  container:\n    network: {allow: []}\n")
+	s.lock(LockOptions{})
+	s.write("workshop.yaml", "workshop:\n  name: app\n  extends: {from: '"+s.from+"', version: ^1}\n")
+	s.said.Reset()
+	if _, err := s.env.SaveRules(t.Context(), allow(t, "scan", "more.example.org")); err == nil || strings.Contains(s.said.String(), "the line is added") {
+		t.Errorf("%v\n%s", err, s.said.String())
+	}
+}

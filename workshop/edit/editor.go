@@ -17,6 +17,7 @@ type editor struct {
 	insertions []insertion
 	at         *yaml.Node // what is edited, for errors
 	key        string     // of the list, where that isn't one of a network: approvals.rules
+	based      bool       // the workshop extends another one, which has what is not here
 	nest       int        // by which the file indents the items of a list
 }
 
@@ -32,6 +33,11 @@ func (e *editor) edit() error {
 	if err != nil {
 		return err
 	}
+	extends, err := e.lookup(root.value, "extends")
+	if err != nil {
+		return err
+	}
+	e.based = extends.key != nil
 	owner := root.value
 	if e.line.Worker != "" {
 		if workers.value == nil {
@@ -95,7 +101,7 @@ func (e *editor) network(c, n entry) error {
 		if err := e.checkMode(mode.value); err != nil {
 			return err
 		}
-	case e.line.Worker == "":
+	case e.line.Worker == "" && !e.based:
 		return e.byHand(n.key, "the network has no mode, so it is none and nothing is reached; write mode: restricted", ErrNoNetwork)
 	}
 	list, err := e.lookup(n.value, e.list())
