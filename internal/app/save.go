@@ -136,7 +136,7 @@ func (s *Source) placesOf(text []byte, o RuleChange, l ruleLine) (where []edit.L
 	}
 	others := s.sharing(text, line)
 	if len(others) > 0 && !(own && o.forOthers) {
-		return nil, nil, s.sharedList(o, own, others)
+		return nil, nil, s.sharedList(text, o, own, others)
 	}
 	whole := line
 	whole.Worker = ""
@@ -167,13 +167,13 @@ func (s *Source) sharing(text []byte, line edit.Line) (names []string) {
 // sharedList refuses a line for one worker that others would get too, and says what to
 // write by hand: a worker's own deny lines are added to the workshop's, its own allow
 // list replaces the workshop's and must be covered by it (B40).
-func (s *Source) sharedList(o RuleChange, own bool, others []string) *Failure {
+func (s *Source) sharedList(text []byte, o RuleChange, own bool, others []string) *Failure {
 	var list []string
 	if o.Deny {
 		for _, l := range o.lines() {
 			list = append(list, l.text)
 		}
-		alone := fmt.Sprintf("for %s alone, write:\n- {name: %s, container: {network: {deny: [%s]}}}", o.Worker, o.Worker, strings.Join(list, ", "))
+		alone := fmt.Sprintf("for %s alone, write:\n%s", o.Worker, withNetwork(text, o.Worker, "deny", list))
 		if as, _, _ := strings.Cut(s.Worker(o.Worker).Import(), "--"); as != "" {
 			alone = fmt.Sprintf("for what is imported as %s alone, add `deny: [%s]` to network of grant.%s", as, strings.Join(list, ", "), as)
 		}
@@ -183,7 +183,11 @@ func (s *Source) sharedList(o RuleChange, own bool, others []string) *Failure {
 	list = ruleTexts(s.Workshop.Container.Network.Allow)
 	alone := fmt.Sprintf("for %s alone: give the others the list that they have now, and run this again:", o.Worker)
 	for _, name := range others {
-		alone += fmt.Sprintf("\n- {name: %s, container: {network: {allow: [%s]}}}", name, strings.Join(list, ", "))
+		if as, _, _ := strings.Cut(s.Worker(name).Import(), "--"); as != "" {
+			alone += fmt.Sprintf("\n  in grant.%s: network: {allow: [%s]}", as, strings.Join(list, ", "))
+		} else {
+			alone += "\n" + withNetwork(text, name, "allow", list)
+		}
 	}
 	if own {
 		return Fail(CodeUsage, "a line for %s has to be in the workshop's list, too, as a worker only narrows (B40), and that list is for %s as well; nothing was written", o.Worker, WorkersText(others)).
@@ -191,6 +195,20 @@ func (s *Source) sharedList(o RuleChange, own bool, others []string) *Failure {
 	}
 	return Fail(CodeUsage, "%s has no allow list of its own, and a line of the workshop's is for %s too; nothing was written", o.Worker, WorkersText(others)).
 		Hint("for all of them: leave out --worker; %s", alone)
+}
+
+// withNetwork is what to write so that a worker has a list. The keys that its item has stay:
+// without them it could have more.
+func withNetwork(text []byte, worker, key string, list []string) string {
+	network := fmt.Sprintf("network: {%s: [%s]}", key, strings.Join(list, ", "))
+	item := fmt.Sprintf("- {name: %s, container: {%s}}", worker, network)
+	switch line, mapping := edit.ItemOf(text, worker); {
+	case mapping:
+		return fmt.Sprintf("  in the container of %s (line %d): %s", worker, line, network)
+	case line > 0:
+		return fmt.Sprintf("%s  # in the place of line %d", item, line)
+	}
+	return item
 }
 
 // ruleTexts are lines of allow as a file has them on one line, a preset in the place of

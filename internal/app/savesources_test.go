@@ -241,3 +241,18 @@ func TestSaveInheritedMode(t *testing.T) {
 		t.Errorf("%v\n%s", err, s.said.String())
 	}
 }
+
+// B40: what a hint gives to a worker is for its item as it stands: one pasted in its place
+// would take away what narrows it.
+func TestSaveHintKeepsKeys(t *testing.T) {
+	s := newShared(t)
+	s.write("workshop.yaml", "workshop:\n  name: app\n  container: {image: host, network: {mode: restricted, allow: [a.example.org]}}\n  workers:\n    - {name: one, tools: [], instructions: x}\n    - {name: two, tools: [read_file], instructions: x}\n")
+	_, err := s.env.SaveRules(t.Context(), allow(t, "one", "b.example.org"))
+	s.fails("allow", err, CodeUsage, "\n  in the container of two (line 6): network: {allow: [a.example.org]}")
+	deny := RuleChange{Deny: true, Worker: "one"}
+	if err := deny.Parse([]string{"a.example.org"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.env.SaveRules(t.Context(), deny)
+	s.fails("deny", err, CodeUsage, "\n  in the container of one (line 5): network: {deny: [a.example.org]}")
+}

@@ -104,6 +104,33 @@ func Inheriting(src []byte, l Line, workers []string) (names []string) {
 	return names
 }
 
+// ItemOf returns the line of a worker's item below `workers`, and whether it is a mapping,
+// which can have further keys; 0 where the file has none.
+func ItemOf(src []byte, worker string) (line int, mapping bool) {
+	f, err := parse(src)
+	if err != nil {
+		return 0, false
+	}
+	e := &editor{file: f, line: Line{Worker: worker}}
+	root, err := e.lookup(f.root, "workshop")
+	if err != nil || root.value == nil {
+		return 0, false
+	}
+	workers, err := e.lookup(root.value, "workers")
+	if err != nil || workers.value == nil {
+		return 0, false
+	}
+	item, err := e.worker(workers.value)
+	at := new(Error)
+	switch {
+	case err == nil:
+		return item.Line, true
+	case errors.Is(err, ErrInherits) && errors.As(err, &at):
+		return at.Line, false
+	}
+	return 0, false
+}
+
 func add(src []byte, l Line) ([]byte, error) {
 	item, err := l.parse()
 	if err != nil {
