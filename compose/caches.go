@@ -3,7 +3,6 @@ package compose
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -147,17 +146,12 @@ func ruleTexts(rules []firewall.Rule) []string {
 		for _, p := range firewall.NormalizePorts(r.Ports) {
 			ports = append(ports, strconv.Itoa(int(p.First))+"-"+strconv.Itoa(int(p.Last)))
 		}
-		out[i] = strings.Join([]string{r.Meant(), strings.Join(ports, ","), flags(r.Private, r.AnyTenant, r.ECH), r.Upload.String()}, " ") + endpointKey(r.Endpoint)
+		out[i] = strings.Join([]string{r.Meant(), strings.Join(ports, ","), flags(r.Private, r.AnyTenant, r.ECH), r.Upload.String()}, " ")
+		if !r.Endpoint.IsZero() { // others' caches stay as they are named
+			out[i] += " " + r.Endpoint.String()
+		}
 	}
 	return out
-}
-
-// endpointKey is empty for a line that is no endpoint, so that its caches stay.
-func endpointKey(e firewall.Endpoint) string {
-	if e.IsZero() {
-		return ""
-	}
-	return fmt.Sprintf(" %s %q %t", e.At, e.Requests, e.EncodedSlash)
 }
 
 func flags(set ...bool) string {

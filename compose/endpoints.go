@@ -2,7 +2,6 @@ package compose
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
@@ -45,7 +44,7 @@ func (c *compiler) endpoints(rooms []roomGroup) {
 func (c *compiler) endpointEnv(e types.MappingWithEquals, n *workshop.Network) {
 	for _, r := range n.Allow {
 		if at := r.Endpoint.At; at != "" {
-			e[EndpointVariable(at)] = ptr("http://127.0.0.1:" + strconv.Itoa(int(c.endpointPorts[at])))
+			e[EndpointVariable(at)] = ptr(firewall.Endpoint{Port: c.endpointPorts[at]}.URL())
 		}
 	}
 }

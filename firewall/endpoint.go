@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/llmdo/workshop/firewall/request"
 	"github.com/llmdo/workshop/internal/lib/clip"
@@ -26,6 +28,22 @@ type Endpoint struct {
 
 // IsZero reports whether there is no endpoint.
 func (e Endpoint) IsZero() bool { return e.At == "" }
+
+// URL is where a room's tools reach the endpoint, without a slash at its end.
+func (e Endpoint) URL() string { return "http://127.0.0.1:" + strconv.Itoa(int(e.Port)) }
+
+// String is "at github [GET,HEAD /a/**; POST /b] encoded_slash", equal for endpoints that let
+// the same through; empty for none. No rule has a ";" in it.
+func (e Endpoint) String() string {
+	if e.IsZero() {
+		return ""
+	}
+	out := "at " + e.At + " [" + strings.Join(e.Requests.Texts(), "; ") + "]"
+	if e.EncodedSlash {
+		out += " encoded_slash"
+	}
+	return out
+}
 
 // The ports of endpoints. A room's worker can't listen below 1024.
 const (

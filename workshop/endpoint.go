@@ -108,9 +108,5 @@ func endpointText(e firewall.Endpoint) string {
 	if e.IsZero() {
 		return ""
 	}
-	rules := make([]string, len(e.Requests))
-	for i, r := range e.Requests {
-		rules[i] = r.String()
-	}
-	return fmt.Sprintf(" at %s (%s)", e.At, cmp.Or(clip(strings.Join(rules, "; ")), "nothing"))
+	return fmt.Sprintf(" at %s (%s)", e.At, cmp.Or(clip(strings.Join(e.Requests.Texts(), "; ")), "nothing"))
 }

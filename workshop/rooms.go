@@ -104,8 +104,8 @@ const importMark = "--"
 // ruleKey is equal for lines that say the same, wherever they are written.
 func ruleKey(r firewall.Rule) string {
 	key := fmt.Sprintf("%q %s %t %t %s", r.Target(), portsText(r.Ports), r.Private, r.ECH, r.Upload)
-	if e := r.Endpoint; !e.IsZero() {
-		key += fmt.Sprintf(" %s %q %t", e.At, e.Requests, e.EncodedSlash)
+	if !r.Endpoint.IsZero() {
+		key += " " + r.Endpoint.String()
 	}
 	return key
 }

@@ -74,14 +74,6 @@ func (t Target) Path() string {
 	return path
 }
 
-// First is the first segment of the path; empty for "/".
-func (t Target) First() string {
-	if len(t.segments) == 0 {
-		return ""
-	}
-	return t.segments[0]
-}
-
 // Characters beside letters, digits and percent-encoding (RFC 3986, section 3.3 and 3.4).
 // ";" begins parameters of a segment for some servers, and parts a query for others.
 const (

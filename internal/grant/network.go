@@ -35,11 +35,8 @@ func RuleText(r firewall.Rule, f Form) string {
 	if len(r.Ports) == 1 && r.Ports[0] == firewall.AllPorts {
 		out = target + " tcp"
 	}
-	if e := r.Endpoint; !e.IsZero() {
-		out += " at " + e.At + " [" + strings.Join(e.Requests.Texts(), "; ") + "]"
-		if e.EncodedSlash {
-			out += " encoded_slash"
-		}
+	if !r.Endpoint.IsZero() {
+		out += " " + r.Endpoint.String()
 	}
 	if r.Private {
 		out += " private"

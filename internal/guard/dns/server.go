@@ -188,7 +188,7 @@ func explain(name string, d firewall.Decision) string {
 	case d.Reason == firewall.ReasonDenied:
 		why = "by a deny line"
 	case d.Reason == firewall.ReasonEndpoint && d.Rule != nil:
-		return clip.Bytes(fmt.Sprintf("workshop: %s is reached at its endpoint alone: send requests to http://127.0.0.1:%d/ instead, by HTTP", name, d.Rule.Endpoint.Port), maxText)
+		return clip.Bytes(fmt.Sprintf("workshop: %s is reached at its endpoint alone: send requests to %s/ instead, by HTTP", name, d.Rule.Endpoint.URL()), maxText)
 	}
 	return clip.Bytes("workshop: "+name+" is not allowed ("+why+"): do not retry, tell the person", maxText)
 }

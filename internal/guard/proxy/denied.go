@@ -31,7 +31,7 @@ func (r *Room) denied(c net.Conn, to authority, d firewall.Decision, keep bool) 
 		why = ""
 	case d.Reason == firewall.ReasonEndpoint && d.Rule != nil:
 		why = "it is reached at its endpoint alone"
-		advice = "send requests to http://127.0.0.1:" + itoa(int64(d.Rule.Endpoint.Port)) + "/ instead, by HTTP"
+		advice = "send requests to " + d.Rule.Endpoint.URL() + "/ instead, by HTTP"
 	case d.Reason == firewall.ReasonPort:
 		why = "with this port"
 	case d.Reason == firewall.ReasonDenied && line != "" && !strings.HasPrefix(line, firewall.LiveLine):

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
@@ -78,7 +77,7 @@ var overriding = []string{
 // checkRequest refuses what two programs could read in two ways, and what would carry
 // another request than the one that is checked.
 func (s *httpSession) checkRequest(req *http.Request, line *firewall.Rule) (request.Target, error) {
-	here := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), line.Endpoint.Port).String()
+	here := strings.TrimPrefix(line.Endpoint.URL(), "http://")
 	// http.ReadRequest has replaced the header of an absolute-form target.
 	if req.URL.IsAbs() || req.URL.Host != "" {
 		return request.Target{}, fmt.Errorf("the request must name a path: this is the endpoint %q, and no proxy", s.at)
@@ -152,7 +151,7 @@ func (s *httpSession) fromHost(h http.Header) {
 	for _, name := range []string{"Location", "Content-Location"} {
 		rest, ok := strings.CutPrefix(h.Get(name), own)
 		if ok && (rest == "" || rest[0] == '/' || rest[0] == '?') {
-			h.Set(name, "http://127.0.0.1:"+itoa(int64(line.Endpoint.Port))+rest)
+			h.Set(name, line.Endpoint.URL()+rest)
 		}
 	}
 }

@@ -26,10 +26,10 @@ func (s *httpSession) secure(w *way, host string) error {
 	defer cancel()
 	if err := c.HandshakeContext(ctx); err != nil {
 		if bad := new(tls.CertificateVerificationError); errors.As(err, &bad) {
-			e := w.event
-			e.Verdict, e.Reason, e.Why = events.Note, events.ReasonCertificate, "allowed, but "+whyUnverified(bad.Err)
+			e, why := w.event, whyUnverified(bad.Err)
+			e.Verdict, e.Reason, e.Why = events.Note, events.ReasonCertificate, "allowed, but "+why
 			w.room.Report(e)
-			return &certificateError{whyUnverified(bad.Err)}
+			return &certificateError{why}
 		}
 		return fmt.Errorf("tls: %w", err)
 	}
