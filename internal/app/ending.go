@@ -5,11 +5,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
+
+// endingTime bounds how long a plan waits to learn what it ends: longer than a look
+// that is for display, since nobody can ask afterwards.
+const endingTime = 5 * time.Second
 
 // SayEnding says which live changes a plan ends: allows end with the guard, and denies
 // with the volume that they are in, or with a guard that couldn't store them.
@@ -18,7 +23,7 @@ func (env *Env) SayEnding(ctx context.Context, r *Running, plan *engine.Plan) {
 	if !guard && !denies {
 		return
 	}
-	for _, line := range endingLines(<-r.AskGuard(ctx), guard, denies) {
+	for _, line := range endingLines(<-r.askGuard(ctx, endingTime), guard, denies) {
 		env.say("%s", line)
 	}
 }

@@ -1,10 +1,16 @@
 package app
 
 import (
+	"context"
+	"io"
+	"net"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
 )
 
@@ -38,4 +44,40 @@ func TestEndingLines(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A guard of a busy machine is waited for, since what ends can't be asked afterwards.
+func TestSayEndingOfASlowGuard(t *testing.T) {
+	server := control.NewServer(func(context.Context, control.Request) (any, error) {
+		host, err := firewall.ParseHostPattern("c.example")
+		return control.State{Stored: true, Live: []firewall.Live{{Deny: true, Rule: firewall.Rule{Host: host, Ports: []firewall.PortRange{{First: 22, Last: 22}}}}}}, err
+	})
+	var said []string
+	env := &Env{Events: func(e Event) { said = append(said, e.Text) }}
+	r := &Running{env: env, Engine: slowGuard{wait: AskTime + 200*time.Millisecond, server: server}}
+	env.SayEnding(t.Context(), r, &engine.Plan{
+		Steps:    []engine.Step{{Op: engine.OpRemoveVolume, ObjectID: "v"}},
+		Observed: engine.Observed{Volumes: []engine.Object{{Name: "v", Labels: map[string]string{engine.LabelVolume: compose.SocketsVolume}}}},
+	})
+	if want := []string{"1 live deny is dropped, because no worker has a network any more: c.example:22"}; !slices.Equal(said, want) {
+		t.Errorf("said %q, want %q", said, want)
+	}
+}
+
+// slowGuard is an engine, of which only the way to the guard is used.
+type slowGuard struct {
+	engine.Engine
+	wait   time.Duration
+	server *control.Server
+}
+
+func (s slowGuard) Control(ctx context.Context, _, _ string) (io.ReadWriteCloser, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(s.wait):
+	}
+	host, guard := net.Pipe()
+	go s.server.Serve(ctx, guard)
+	return host, nil
 }

@@ -110,12 +110,14 @@ const AskTime = time.Second
 // Asked is what a guard said; nil where it doesn't answer in time.
 type Asked <-chan *control.State
 
-// AskGuard asks the guard for its state, in the background.
-func (r *Running) AskGuard(ctx context.Context) Asked {
+// AskGuard asks the guard for its state, in the background; see [AskTime].
+func (r *Running) AskGuard(ctx context.Context) Asked { return r.askGuard(ctx, AskTime) }
+
+func (r *Running) askGuard(ctx context.Context, patience time.Duration) Asked {
 	answer := make(chan *control.State, 1)
 	go func() {
 		defer close(answer)
-		ctx, cancel := context.WithTimeout(ctx, AskTime)
+		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		conn, err := r.Control(ctx, r.Name, r.Dir)
 		if err != nil {
