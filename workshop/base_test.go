@@ -108,6 +108,7 @@ func TestBaseKeeps(t *testing.T) {
 		{"images of a base without one", baseOf("  open: {images: ['acme/*']}\n  container: {tmp: 10M}\n  workers: [w]\n", ""), extending("  container: {image: evil}\n"), "base-closed", "image"},
 		{"a build against images", baseOf("  open: {images: ['acme/*']}\n  container: {tmp: 10M}\n  workers: [w]\n", ""), extending("  container: {build: ./d}\n"), "base-closed", "build"},
 		{"no image", baseOf("  open: {workers: true}\n  container: {tmp: 10M}\n  workers: [w]\n", ""), extending(""), "missing-key", "has an image"},
+		{"a mistake below open of the base", baseOf("  open: {workers: maybe}\n  container: {tmp: 10M}\n  workers: [w]\n", ""), extending("  container: {image: host}\n  workers: [{name: other, tools: [], instructions: x}]\n"), "wrong-type", "workers must be true or false"},
 		{"a base with needs", baseOf("  needs: {mounts: [{target: /a, mode: rw}]}\n  workers: [w]\n", ""), extending(""), "base-key", "needs"},
 		{"a base with needs and a container", baseOf("  container: {image: x, mounts: [{target: /a}]}\n  needs: {}\n  workers: [w]\n", ""), extending(""), "base-key", "needs"},
 		{"a base with the machine's programs", baseOf("  container: {image: host}\n  workers: [w]\n", ""), extending(""), "base-key", "this machine"},

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"reflect"
+	"slices"
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
@@ -221,7 +222,7 @@ func (d *decoder) document(root *node) (*workshopForm, []workerEntry) {
 	if form.Needs != nil && d.as == ownFile {
 		d.importedKeys(root)
 	}
-	if c := form.Container; c != nil && d.find(root, "extends") == nil && form.Open == nil && form.Needs == nil && !c.has("image") && !c.has("build") {
+	if c := form.Container; c != nil && !d.means(root, "extends", "open", "needs") && !c.has("image") && !c.has("build") {
 		d.fail(startOf(c.Source.Range), "missing-key", "the container has no image", "write image: NAME:TAG, build: {context: ./docker/worker}, or image: host")
 	}
 	d.checkTokens(form, entries)
@@ -241,6 +242,20 @@ func (d *decoder) find(root *node, key string) *node {
 		}
 	}
 	return nil
+}
+
+// means reports whether `workshop:` has one of the keys, also misspelt or with a mistake
+// below it.
+func (d *decoder) means(root *node, keys ...string) bool {
+	names := formOf(reflect.TypeFor[workshopForm]()).keyNames()
+	for _, p := range root.pairs {
+		for _, q := range p.value.pairs {
+			if p.key.text == "workshop" && (slices.Contains(keys, q.key.text) || slices.Contains(keys, nearest(q.key.text, names))) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (d *decoder) place(root *node, key string) diag.Range {
