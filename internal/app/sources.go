@@ -14,6 +14,7 @@ import (
 	"github.com/llmdo/workshop/internal/git"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/clip"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/lock"
 	"github.com/llmdo/workshop/internal/source"
 	"github.com/llmdo/workshop/internal/trust"
@@ -172,7 +173,7 @@ func (s *sources) entry(id source.ID) (source.Locked, bool) {
 func (s *sources) fits(id source.ID, v source.Version, ref workshop.SourceRef, l source.Locked) error {
 	if !v.Allows(l.Ref, l.Commit) {
 		return withHint(markedAt(noSource("source-not-locked", "%s has %s of %s (%s), which isn't %s", s.lockName, l.Ref, id, clip.Bytes(l.Commit, shownCommit), versionText(v)), ref.VersionAt),
-			"run `workshop lock`, and review what it changes")
+			"run `workshop update %s`, and review what it changes", shellquote.Quote(id.String()))
 	}
 	if ref.Signer != "" && (l.Signed == nil || l.Signed.Key != ref.Signer) {
 		return withHint(markedAt(noSource("source-refused", "%s must be signed by %s; by %s, %s was signed by %s", id, clip.Bytes(ref.Signer, 60), s.lockName, l.Ref, signerText(l.Signed)), ref.SignerAt),

@@ -35,6 +35,20 @@ func TestSourceNotLocked(t *testing.T) {
 	})
 }
 
+// A version that what is locked has outgrown is updated, by the command that the error names.
+func TestSourceOutgrown(t *testing.T) {
+	s := newShared(t)
+	s.lock(LockOptions{})
+	s.release("v2.0.0", "")
+	s.imports("{as: sast, from: '" + s.from + "', version: ^2}")
+	s.fails("up", s.run(), CodeRefused, "which isn't ^2")
+	s.fails("up", s.run(), CodeRefused, "run `workshop update "+s.id.String()+"`")
+	s.lock(LockOptions{Sources: []string{s.id.String()}})
+	if s.fails("updated", s.run(), CodeOK, ""); s.locked().Ref != "refs/tags/v2.0.0" {
+		t.Errorf("locked is %+v", s.locked())
+	}
+}
+
 // B47: nobody is there, and nothing was agreed to: no packet is sent.
 func TestSourceHeadless(t *testing.T) {
 	s := newShared(t)
