@@ -41,8 +41,9 @@ func TestAddBase(t *testing.T) {
 		{"a name in a block", "workshop:\n  name: x\n", plainBase, "workshop:\n  name: x\n  extends: {from: \"FROM\", version: \"^1.1\"}\n", ""},
 		{"no workers", "workshop:\n  name: x\n  workers: []\n", plainBase, "", "remove it: the workers of the base are there without a word"},
 		{"a base without an image", "", "  container: {tmp: 10M}\n  open: {images: ['acme/*']}\n  workers: [{name: w, tools: [], instructions: x}]\n", "",
-			"write workshop.yaml with what is missing, and run `workshop lock`:\n  workshop:\n    name: project\n    extends:"},
+			"write workshop.yaml with what is missing, and run `workshop lock`:\nworkshop:\n  name: project\n  extends:"},
 		{"declined", "", "-", "", "was declined"},
+		{"a base that is wrong", "", "  nosuch: 1\n" + plainBase, "", "the base can't be extended: 1 error; nothing was written"},
 		{"another mistake", "workshop:\n  name: x\n  nosuch: 1\n", plainBase, "", "nosuch"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -60,11 +61,15 @@ func TestAddBase(t *testing.T) {
 			added, err := s.env.AddSource(t.Context(), AddOptions{Source: s.from, Extends: true})
 			now, _ := os.ReadFile(file)
 			if c.says != "" {
-				if err == nil || added.Written || string(now) != c.file || !strings.Contains(s.said.String()+err.Error(), c.says) {
+				if err == nil || added.Written || string(now) != c.file || !strings.Contains(s.said.String()+err.Error()+strings.Join(Hints(err), "\n"), c.says) {
 					t.Errorf("%v\n%s\n%s", err, s.said.String(), now)
 				}
-				if c.base == "-" && strings.Contains(s.said.String(), "what is missing") {
-					t.Error(s.said.String())
+				if c.base == "-" && strings.Contains(strings.Join(Hints(err), ""), "what is missing") {
+					t.Error(Hints(err))
+				}
+				// No place is named of a file that isn't there.
+				if said := s.said.String() + err.Error(); c.file == "" && (strings.Contains(said, " workshop.yaml:") || strings.HasPrefix(said, "workshop.yaml")) {
+					t.Errorf("a place in no file:\n%s", said)
 				}
 				return
 			}

@@ -65,7 +65,7 @@ func (env *Env) AddSource(ctx context.Context, o AddOptions) (Added, error) {
 	if slices.ContainsFunc(s.Diagnostics, func(d diag.Diagnostic) bool {
 		return d.Severity == diag.Error && d.Code != "grant-unknown" && (!o.Extends || d.Code != "missing-key")
 	}) {
-		return Added{}, env.loaded(s)
+		return Added{}, env.notAdded(s, draft != nil)
 	}
 	fresh, text, err := env.withSource(ctx, s, &line)
 	if err != nil {
@@ -89,10 +89,10 @@ func (env *Env) AddSource(ctx context.Context, o AddOptions) (Added, error) {
 	added := Added{File: env.Shown(s.Path), Line: line.String(), New: draft != nil}
 	others := slices.DeleteFunc(slices.Clone(fresh.Diagnostics), func(d diag.Diagnostic) bool { return d.Code == "import-needs" })
 	if added.Lacking = len(others) < len(fresh.Diagnostics); others.HasErrors() || o.Extends && added.Lacking {
-		err := env.loaded(fresh)
+		err := env.notAdded(fresh, added.New)
 		worse := slices.ContainsFunc(others, func(d diag.Diagnostic) bool { return d.Severity == diag.Error && d.Code != "missing-key" })
-		if added.New && !worse {
-			env.hint("nothing was written; write %s with what is missing, and run `workshop lock`:\n%s", added.File, strings.TrimSpace(string(text)))
+		if f, ok := errors.AsType[*Failure](err); ok && added.New && !worse {
+			f.Hint("nothing was written; write %s with what is missing, and run `workshop lock`:\n%s", added.File, strings.TrimSpace(string(text)))
 		}
 		return added, err
 	}
@@ -114,6 +114,37 @@ func (env *Env) AddSource(ctx context.Context, o AddOptions) (Added, error) {
 	}
 	added.Lock, err = env.Lock(ctx, o.LockOptions)
 	return added, err
+}
+
+// notAdded fails with the errors of a file that gets a source. Where there is none yet, its
+// lines aren't anywhere: what is wrong with them is said without a place.
+func (env *Env) notAdded(s *Source, isNew bool) error {
+	if !isNew {
+		return env.loaded(s)
+	}
+	inBase := *s.onlyErrors()
+	var own diag.List
+	inBase.Diagnostics = slices.DeleteFunc(slices.Clone(inBase.Diagnostics), func(d diag.Diagnostic) bool {
+		if d.Range.Filename == s.Base() {
+			own = append(own, d)
+		}
+		return d.Range.Filename == s.Base()
+	})
+	env.problems(&inBase)
+	var lines []string
+	for _, d := range own {
+		lines = append(lines, d.Summary)
+	}
+	if n := len(inBase.Diagnostics); n > 0 {
+		lines = append(lines, "the base can't be extended: "+Count(n, "error")+"; nothing was written")
+	}
+	f := Fail(codeOf(s.Diagnostics), "%s", strings.Join(lines, "\n"))
+	for _, d := range own {
+		if d.Hint != "" {
+			f.Hints = appendNew(f.Hints, d.Hint)
+		}
+	}
+	return f
 }
 
 // fileFor is the workshop file that gets a source, and where there is none the text of
