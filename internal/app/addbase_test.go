@@ -86,6 +86,34 @@ func TestAddBase(t *testing.T) {
 	}
 }
 
+// What --yes takes is shown as a question would have, but where nobody reads it.
+func TestAddShown(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		terminal, quiet bool
+		want            int
+	}{{"yes", false, false, 1}, {"in a terminal", true, false, 1}, {"quiet", false, true, 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newShared(t)
+			s.base("v1.1.0", plainBase)
+			s.settings("", "sources: {allow: ['"+s.id.Host()+"']}\n")
+			s.write("workshop.yaml", "workshop: {name: x}\n")
+			if c.terminal {
+				s.answer(false) // there is no question
+			}
+			var shown []SourceRequest
+			s.env.Quiet, s.env.ShowSources = c.quiet, func(all []SourceRequest) { shown = append(shown, all...) }
+			added, err := s.env.AddSource(t.Context(), AddOptions{Source: s.from, Extends: true, LockOptions: LockOptions{Yes: true}})
+			if !added.Written || len(s.asked) > 0 || len(shown) != c.want {
+				t.Fatalf("%+v, %v, asked %v, shown %+v\n%s", added, err, s.asked, shown, s.said.String())
+			}
+			if c.want > 0 && (shown[0].Stage != StageUse || shown[0].Ref != "refs/tags/v1.1.0" || !slices.Contains(shown[0].Grants, "reviewer allow api.acme.example tcp/80,443")) {
+				t.Errorf("%+v", shown)
+			}
+		})
+	}
+}
+
 // A base that somebody wants to import is named, with the command that extends it.
 func TestAddBaseAsImport(t *testing.T) {
 	s := newShared(t)

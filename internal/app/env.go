@@ -45,6 +45,8 @@ type Env struct {
 	AgreeBuild func(context.Context, BuildRequest) (bool, error)
 	// AgreeSources asks a person about files of other repositories; nil: nobody is there.
 	AgreeSources func(context.Context, []SourceRequest) (bool, error)
+	// ShowSources shows what is used without a question, by --yes; nil: nobody reads it.
+	ShowSources func([]SourceRequest)
 	// Offline: no other repository is asked for anything.
 	Offline bool
 	// fetches: what is read is about to run, so that its sources are fetched where they

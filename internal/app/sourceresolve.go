@@ -217,6 +217,8 @@ func (s *sources) acceptChosen(ctx context.Context, w *workshop.Workshop) error 
 		if err := s.ask(ctx, all...); err != nil {
 			return sourceFailure(err)
 		}
+	} else if len(all) > 0 && s.env.ShowSources != nil && !s.env.Quiet {
+		s.env.ShowSources(all)
 	}
 	for _, c := range chosen {
 		if err := s.env.sourceCache().Put(c.Files); err != nil {

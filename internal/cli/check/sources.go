@@ -25,7 +25,7 @@ the newest release is taken, and its range written.
 
 Its commit, signer, files and needs are shown, and you are asked before anything is
 written. Without a terminal --yes agrees to sources that the settings allow
-(sources.allow).
+(sources.allow), and the same is shown.
 
 An import gets what the file grants it below ` + "`grant:`" + `, and nothing without that.
 Where it needs more, the lines are printed, and the lock is written once they are there.

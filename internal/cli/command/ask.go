@@ -58,9 +58,7 @@ func (a *Program) agreeBuild(ctx context.Context, b app.BuildRequest) (bool, err
 
 // agreeSources asks the person at the terminal about files of other repositories.
 func (a *Program) agreeSources(ctx context.Context, all []app.SourceRequest) (bool, error) {
-	for _, r := range all {
-		a.showSource(r)
-	}
+	a.showSources(all)
 	switch all[0].Stage {
 	case app.StageAsk:
 		return a.ask(ctx, "ask it for its releases?")
@@ -68,6 +66,12 @@ func (a *Program) agreeSources(ctx context.Context, all []app.SourceRequest) (bo
 		return a.ask(ctx, "fetch it, and use it here? (asked once per commit)")
 	}
 	return a.ask(ctx, "use "+map[bool]string{true: "it", false: "them"}[len(all) == 1]+" here?")
+}
+
+func (a *Program) showSources(all []app.SourceRequest) {
+	for _, r := range all {
+		a.showSource(r)
+	}
 }
 
 // Limits of the needs and grants that are shown, in lines and bytes of each: what is asked

@@ -40,6 +40,7 @@ type RunFunc func(ctx context.Context, cmd *cobra.Command, args []string) error
 func (a *Program) Run(do RunFunc) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.Interrupts.Watch()
+		a.ShowSources = a.showSources
 		if a.interactive() {
 			a.AgreeBuild, a.AgreeSources = a.agreeBuild, a.agreeSources
 		}
