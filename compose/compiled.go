@@ -175,6 +175,8 @@ type Facts struct {
 	// HostAddrs are public addresses of the engine's machine, sorted: the guard
 	// can't see them from its own network, and they are the host (B26).
 	HostAddrs []string
+	// Roots are the certificates, in DER, that the hosts of endpoints are verified by.
+	Roots [][]byte
 	// GitAuthor is who commits, of workers with `git_author: host`.
 	GitAuthor GitAuthor
 	// Ports are the ports of the host for those that the workshop leaves open; empty

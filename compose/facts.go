@@ -81,6 +81,9 @@ func WithFacts(c *Compiled, f Facts) (*Compiled, diag.List) {
 		project.Services[name] = s
 		out.added[name] = a
 	}
+	if c.Policy != nil && c.Policy.HasEndpoints() {
+		out.Policy = c.Policy.WithRoots(f.Roots)
+	}
 	if f.InitVolume != "" {
 		project.Volumes[ToolsVolume] = types.VolumeConfig{Name: f.InitVolume, External: true}
 	}

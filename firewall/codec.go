@@ -25,8 +25,13 @@ const (
 	maxRooms   = 1024
 	maxRules   = 100_000 // in one room, allow and deny together
 	maxPublish = 4096
-	maxRoots   = 2048
-	maxRoot    = 32 << 10 // bytes
+)
+
+// MaxRoots is how many certificates [Policy.Roots] may have, MaxRoot how large each may
+// be, in bytes.
+const (
+	MaxRoots = 2048
+	MaxRoot  = 32 << 10
 )
 
 // MaxResolvers is how many upstream resolvers one guard may have.
@@ -157,8 +162,8 @@ func (p *Policy) check() error {
 	if len(p.Rooms) > maxRooms || len(p.Publish) > maxPublish || len(p.Resolvers) > MaxResolvers {
 		return fmt.Errorf("more than %d rooms, %d published ports or %d resolvers", maxRooms, maxPublish, MaxResolvers)
 	}
-	if len(p.Roots) > maxRoots || slices.ContainsFunc(p.Roots, func(c []byte) bool { return len(c) > maxRoot }) {
-		return fmt.Errorf("more than %d roots, or one of more than %d KiB", maxRoots, maxRoot>>10)
+	if len(p.Roots) > MaxRoots || slices.ContainsFunc(p.Roots, func(c []byte) bool { return len(c) > MaxRoot }) {
+		return fmt.Errorf("more than %d roots, or one of more than %d KiB", MaxRoots, MaxRoot>>10)
 	}
 	rooms := make(map[string]bool, len(p.Rooms))
 	for i := range p.Rooms {

@@ -54,6 +54,20 @@ const (
 // MaxEndpoints bounds those of a workshop.
 const MaxEndpoints = 64
 
+// HasEndpoints reports whether a room has one.
+func (p *Policy) HasEndpoints() bool {
+	return slices.ContainsFunc(p.Rooms, func(r RoomPolicy) bool {
+		return slices.ContainsFunc(r.Allow, func(r Rule) bool { return !r.Endpoint.IsZero() })
+	})
+}
+
+// WithRoots returns a copy with [Policy.Roots].
+func (p *Policy) WithRoots(roots [][]byte) *Policy {
+	q := *p
+	q.Roots = roots
+	return &q
+}
+
 // ValidEndpointName reports whether s can be the name of an endpoint: a lower-case letter,
 // then up to 39 letters, digits and single hyphens. It is part of the name of an
 // environment variable.

@@ -126,7 +126,7 @@ func TestEndpointsRefused(t *testing.T) {
 		t.Errorf("a template that is its name: %v", err)
 	}
 	roots := policyOf()
-	roots.Roots = [][]byte{make([]byte, maxRoot+1)}
+	roots.Roots = [][]byte{make([]byte, MaxRoot+1)}
 	if _, err := ParsePolicy(EncodePolicy(roots)); err == nil || !strings.Contains(err.Error(), "roots") {
 		t.Errorf("a root without end: %v", err)
 	}

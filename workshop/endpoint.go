@@ -53,7 +53,7 @@ func inEndpoints(n *Network, p *problems) {
 			continue
 		}
 		if n.Mode.V == firewall.Open {
-			p.add(diag.Diagnostic{Severity: diag.Error, Code: "bad-rule", Range: r.Source.Range,
+			p.add(diag.Diagnostic{Severity: diag.Error, Code: "bad-endpoint", Range: r.Source.Range,
 				Summary: fmt.Sprintf("the endpoint %s bounds nothing in mode open, in which %s is reached without it", e.At, r.Target()),
 				Hint:    "write mode: restricted, or remove the line"})
 			return
@@ -83,7 +83,7 @@ func inEndpoints(n *Network, p *problems) {
 }
 
 func endpointProblem(r, other firewall.Rule, summary, hint string) diag.Diagnostic {
-	return diag.Diagnostic{Severity: diag.Error, Code: "bad-rule", Range: r.Source.Range, Summary: summary, Hint: hint,
+	return diag.Diagnostic{Severity: diag.Error, Code: "bad-endpoint", Range: r.Source.Range, Summary: summary, Hint: hint,
 		Related: []diag.Related{{Message: "the other line", Range: other.Source.Range}}}
 }
 

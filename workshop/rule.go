@@ -17,15 +17,18 @@ import (
 
 // ruleForm is the long form of a line of allow or deny.
 type ruleForm struct {
-	Source    diag.Source
-	Host      *Value[string] `key:"host" example:"write host: \"*.example.org\"" doc:"A name, *.NAME (one label more) or **.NAME (one or more)."`
-	CIDR      *Value[string] `key:"cidr" example:"write cidr: 10.20.0.0/16" doc:"A range of addresses, reached by address."`
-	Port      *portList      `key:"port" example:"write port: 5432" default:"[80, 443]" doc:"TCP ports: a number, a range such as 8000-8010, or a list. A line of deny without it denies all ports."`
-	Private   *Value[bool]   `key:"private" literal:"The policy is a generated file." example:"write private: true" default:"false" doc:"The name may resolve to a private address."`
-	AnyTenant *Value[bool]   `key:"any_tenant" literal:"The policy is a generated file." example:"write any_tenant: true" default:"false" doc:"Allows a wildcard below a suffix where anyone can register a name."`
-	ECH       *echAllow      `key:"ech" example:"write ech: allow" doc:"Accepts TLS with an encrypted ClientHello by its outer name; the inner name can't be checked."`
-	Upload    *uploadBudget  `key:"upload" example:"write upload: 5M/h" doc:"Limits what the workers of a room send there together, per minute (m), hour (h) or day (d)."`
-	Preset    *Value[string] `key:"preset" literal:"What a preset opens must be visible in the file." example:"write preset: npm" doc:"A list of hosts that comes with the program; workshop presets lists them."`
+	Source       diag.Source
+	Host         *Value[string] `key:"host" example:"write host: \"*.example.org\"" doc:"A name, *.NAME (one label more) or **.NAME (one or more)."`
+	CIDR         *Value[string] `key:"cidr" example:"write cidr: 10.20.0.0/16" doc:"A range of addresses, reached by address."`
+	Port         *portList      `key:"port" example:"write port: 5432" default:"[80, 443]" doc:"TCP ports: a number, a range such as 8000-8010, or a list. A line of deny without it denies all ports."`
+	Private      *Value[bool]   `key:"private" literal:"The policy is a generated file." example:"write private: true" default:"false" doc:"The name may resolve to a private address."`
+	AnyTenant    *Value[bool]   `key:"any_tenant" literal:"The policy is a generated file." example:"write any_tenant: true" default:"false" doc:"Allows a wildcard below a suffix where anyone can register a name."`
+	ECH          *echAllow      `key:"ech" example:"write ech: allow" doc:"Accepts TLS with an encrypted ClientHello by its outer name; the inner name can't be checked."`
+	Upload       *uploadBudget  `key:"upload" example:"write upload: 5M/h" doc:"Limits what the workers of a room send there together, per minute (m), hour (h) or day (d)."`
+	At           *Value[string] `key:"at" literal:"The policy is a generated file." example:"write at: github, and requests" doc:"Makes the line an endpoint of that name: a worker's tools reach the host at http://127.0.0.1:PORT/ alone, and the guard sends what requests has to it by TLS. WORKSHOP_ENDPOINT_NAME in the worker's environment is its URL."`
+	Requests     *requestList   `key:"requests" example:"write requests: [\"GET,HEAD /repos/acme/**\"]" doc:"What an endpoint lets through: methods and a path, in which * is one segment and /** at the end all below; \"*\" is everything."`
+	EncodedSlash *Value[bool]   `key:"encoded_slash" literal:"The policy is a generated file." example:"write encoded_slash: true" default:"false" doc:"The paths of an endpoint's requests may have %2f in them, as those of npm's scoped packages."`
+	Preset       *Value[string] `key:"preset" literal:"What a preset opens must be visible in the file." example:"write preset: npm" doc:"A list of hosts that comes with the program; workshop presets lists them."`
 }
 
 func (*ruleForm) title() string { return "a network rule" }
@@ -36,11 +39,14 @@ var ruleKeys = map[string]instead{
 	"protocol": {whyNotBuilt + " There is no relay for UDP and other protocols; rules are about TCP.", hintRemove},
 	"proto":    {whyNotBuilt + " There is no relay for UDP and other protocols; rules are about TCP.", hintRemove},
 	"udp":      {whyNotBuilt + " There is no relay for UDP.", hintRemove},
-	"method":   {whyNotBuilt + " Requests are decided by host and port.", hintRemove},
-	"methods":  {whyNotBuilt + " Requests are decided by host and port.", hintRemove},
-	"path":     {whyNotBuilt + " Requests are decided by host and port.", hintRemove},
-	"paths":    {whyNotBuilt + " Requests are decided by host and port.", hintRemove},
-	"url":      {whyNotBuilt + " Requests are decided by host and port.", "write host: NAME"},
+	"method":   {"", hintRequests},
+	"methods":  {"", hintRequests},
+	"path":     {"", hintRequests},
+	"paths":    {"", hintRequests},
+	"request":  {"", hintRequests},
+	"rules":    {"", hintRequests},
+	"endpoint": {"", "write at: NAME, and requests"},
+	"url":      {"", "write host: NAME"},
 	"ports":    {"", "write port: 443, port: 8000-8010 or port: [80, 443]"},
 	"hosts":    {"", "write a line for each host"},
 	"ip":       {"", "write cidr: ADDRESS/32"},
@@ -57,6 +63,8 @@ var ruleKeys = map[string]instead{
 	"download":   {"Only uploads are limited.", hintUpload},
 	"esni":       {"", "write ech: allow"},
 }
+
+const hintRequests = "write at: NAME and requests: [\"GET,HEAD /repos/acme/**\"]"
 
 const hintUpload = "write upload: 5M/h"
 
@@ -189,6 +197,9 @@ func (d *decoder) rule(n *node, f *field, deny bool) (r firewall.Rule, preset st
 		return r, "", false
 	}
 	r.ECH = form.ECH != nil
+	if !d.endpoint(&r, n, &form, deny) {
+		return r, "", false
+	}
 	if form.Upload != nil {
 		r.Upload = firewall.Budget(*form.Upload)
 	}
@@ -199,7 +210,7 @@ func (d *decoder) rule(n *node, f *field, deny bool) (r firewall.Rule, preset st
 		}
 		return r, "", d.setCIDR(&r, form.CIDR)
 	}
-	return r, "", d.setHost(&r, form.Host.V, form.Host.Source, deny)
+	return r, "", d.setHost(&r, form.Host.V, form.Host.Source, deny) && d.namedHost(&r, form.Host)
 }
 
 // mappingAsText is a line that was meant as a mapping: quoted, or without a space

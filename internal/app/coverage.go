@@ -51,7 +51,7 @@ func (env *Env) roomsOf(ctx context.Context, t ProjectRef, s control.State, work
 // filePolicy is the policy of the workshop file, if it is the one that the guard has;
 // else nil.
 func (env *Env) filePolicy(ctx context.Context, t ProjectRef, s control.State) *firewall.Policy {
-	p := env.savedPolicy(ctx, t)
+	p := env.asGuardHas(env.savedPolicy(ctx, t))
 	if !isPolicyOf(p, s) {
 		return nil
 	}

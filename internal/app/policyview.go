@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -24,6 +25,7 @@ type PolicyView struct {
 	Missing error
 
 	c      *Project
+	policy *firewall.Policy // nil where no worker has a room
 	file   []firewall.RoomPolicy // as the file has them, with the values of variables
 	engine *Running              // nil where none answers
 }
@@ -53,8 +55,8 @@ func (env *Env) viewPolicy(ctx context.Context, worker string) (*PolicyView, err
 			v.None = append(v.None, name)
 		}
 	}
-	if c.Compiled.Policy != nil {
-		v.file = c.Compiled.Policy.Filled().Rooms
+	if v.policy = env.asGuardHas(c.Compiled.Policy); v.policy != nil {
+		v.file = v.policy.Filled().Rooms
 	}
 	v.ask(ctx, env)
 	v.Effective = v.file
@@ -106,15 +108,25 @@ func (v *PolicyView) live() []firewall.Live {
 	return out
 }
 
+// asGuardHas returns a policy of the file as `up` gives it to the guard: with this
+// machine's roots. p may be nil.
+func (env *Env) asGuardHas(p *firewall.Policy) *firewall.Policy {
+	if p == nil || !p.HasEndpoints() {
+		return p
+	}
+	roots, _ := facts.Authorities(env.Lookup) // `up` says what is wrong
+	return p.WithRoots(roots)
+}
+
 // isPolicyOf reports whether a policy, nil for none, is the one that a guard has, without
-// live changes: its lines, and the values of their variables.
+// live changes: its lines, the roots, and the values of their variables.
 func isPolicyOf(p *firewall.Policy, s control.State) bool {
 	return p != nil && s.Digest == firewall.Digest(p) && s.Values == firewall.ValuesDigest(p, p.Filled())
 }
 
 // Changed reports whether the guard has another policy than the file.
 func (v *PolicyView) Changed() bool {
-	return v.State != nil && !isPolicyOf(v.c.Compiled.Policy, *v.State)
+	return v.State != nil && !isPolicyOf(v.policy, *v.State)
 }
 
 // StaleModes are the workers that run with another mode than the file has.
@@ -191,7 +203,7 @@ func (r *RunningPolicy) Mode(worker string) firewall.Mode { return modesOf(r.Sta
 // Document gathers what is shown of a worker's room, or of all.
 func (v *PolicyView) Document(worker string) PolicyDocument {
 	d := PolicyDocument{Workshop: v.c.Workshop.Name.V, Project: v.c.Name, File: v.c.Base(), Rooms: []PolicyRoom{}}
-	if p := v.c.Compiled.Policy; p != nil {
+	if p := v.policy; p != nil {
 		d.Digest = firewall.Digest(p)
 		d.Upstreams = policyUpstreams(&v.c.Workshop.Container.Network)
 	}

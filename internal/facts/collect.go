@@ -84,6 +84,12 @@ func Collect(ctx context.Context, o Options) (compose.Facts, *Missing, diag.List
 			c.problem("host-addresses", diag.Range{Filename: o.Workshop.File}, "can't read this machine's addresses, which workers must not reach (B26): "+err.Error(), "")
 		}
 	}
+	if p := o.Compiled.Policy; p != nil && p.HasEndpoints() {
+		if f.Roots, err = Authorities(o.lookup); err != nil {
+			c.problem("no-authorities", diag.Range{Filename: o.Workshop.File}, "can't read the certificates of authorities, by which the hosts of endpoints are verified: "+err.Error(),
+				"install them (`apt-get install ca-certificates`), or let SSL_CERT_FILE name the file that has them")
+		}
+	}
 	f.UID, f.GID, f.UserReason = User(o.UID, o.GID, o.lookup, dir)
 	for _, r := range refused {
 		f.Refused = append(f.Refused, compose.RefusedPath(r))

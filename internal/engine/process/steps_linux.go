@@ -37,6 +37,9 @@ func (e *Engine) Check(_ context.Context, c *compose.Compiled) error {
 	if c.Policy != nil && c.Policy.Proxy != "" {
 		return &engine.RefusedError{Reason: "network.proxy: process mode has no guard to use it", Do: "use --isolation namespace"}
 	}
+	if c.Policy != nil && c.Policy.HasEndpoints() {
+		return &engine.RefusedError{Reason: "network.allow: an endpoint (at) is the guard's, and process mode has none", Do: "use --isolation namespace"}
+	}
 	return nil
 }
 
