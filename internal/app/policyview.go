@@ -176,8 +176,10 @@ type PolicyRoom struct {
 type PolicyRule struct {
 	Target string `json:"target"`
 	Ports  string `json:"ports"`
-	// At is the name of the line's endpoint, Requests are what it lets through.
+	// At is the name of the line's endpoint, URL where it is in the room, and Requests are
+	// what it lets through.
 	At           string   `json:"at,omitempty"`
+	URL          string   `json:"url,omitempty"`
 	Requests     []string `json:"requests,omitempty"`
 	EncodedSlash bool     `json:"encoded_slash,omitempty"`
 	Private      bool     `json:"private,omitempty"`
@@ -288,11 +290,12 @@ func policyRules(rules []firewall.Rule) []PolicyRule {
 // NewPolicyRule is a rule as data.
 func NewPolicyRule(r firewall.Rule) PolicyRule {
 	var requests []string
+	url := ""
 	if !r.Endpoint.IsZero() {
-		requests = r.Endpoint.Requests.Texts()
+		requests, url = r.Endpoint.Requests.Texts(), r.Endpoint.URL()
 	}
 	return PolicyRule{
-		At: r.Endpoint.At, Requests: requests, EncodedSlash: r.Endpoint.EncodedSlash,
+		At: r.Endpoint.At, URL: url, Requests: requests, EncodedSlash: r.Endpoint.EncodedSlash,
 		Target: r.Target(), Ports: rulePorts(r.Ports), Private: r.Private, ECH: r.ECH, Upload: r.Upload.String(),
 		AnyTenant: r.AnyTenant, Preset: r.Preset, Line: r.Line,
 	}

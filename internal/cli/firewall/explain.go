@@ -9,6 +9,7 @@ import (
 	"github.com/fatih/color"
 	"github.com/spf13/cobra"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/cli/command"
 	"github.com/llmdo/workshop/internal/cli/terminal"
@@ -114,6 +115,9 @@ func (a verbs) explainText(all []*app.Explanation) error {
 		}
 		if e.Also != nil {
 			put("also", "%s", lineText(e.Also))
+		}
+		if l := e.Line; l != nil && l.At != "" {
+			put("endpoint", "%s, which is in the worker's $%s; it has %s", l.URL, compose.EndpointVariable(l.At), strings.Join(l.Requests, "; "))
 		}
 		for _, l := range e.Near {
 			put("near", "with port %s at %s", l.Ports, lineText(&l))

@@ -182,7 +182,7 @@ func ruleOptions(r app.PolicyRule) string {
 	}
 	slices.Sort(parts)
 	if r.At != "" {
-		parts = append(parts, "at "+r.At+": "+strings.Join(r.Requests, "; "))
+		parts = append(parts, "at "+r.At+", "+r.URL+": "+strings.Join(r.Requests, "; "))
 	}
 	if r.Upload != "" {
 		parts = append(parts, "upload: "+r.Upload)
