@@ -135,7 +135,7 @@ func TestLiveChangeOfARoom(t *testing.T) {
 
 	none := by(scenario.New(t, "none", "a worker without network is told what to write"))
 	none.Up()
-	says(none, none.Expect(4, "firewall", "allow", "x.example.org"), "no worker of project", "network: {mode: restricted, allow: [HOST]}")
+	says(none, none.Expect(4, "firewall", "allow", "x.example.org"), "no worker of project", "`mode: restricted` and `allow: [HOST]` below `network:`")
 }
 
 func TestB27_Save(t *testing.T) {

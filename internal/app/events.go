@@ -321,7 +321,7 @@ func (env *Env) ObserveGuard(ctx context.Context, t ProjectRef, worker string, a
 	}
 	if err == nil && !slices.ContainsFunc(seen.Containers, func(c engine.Container) bool { return c.Service == compose.GuardService }) {
 		err = Fail(CodeFailed, "project %s has no guard: none of its workers has a network", t.Name).
-			Hint("`network: {mode: restricted, allow: [HOST]}` in workshop.yaml adds one")
+			Hint("%s", networkHint)
 	}
 	if err != nil {
 		e.Close()

@@ -9,7 +9,6 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
-	"github.com/llmdo/workshop/workshop"
 )
 
 // controlTime bounds a talk with a guard that is to change something.
@@ -63,28 +62,6 @@ func noGuard(ctx context.Context, r *Running, missing *engine.NotRunningError) e
 	}
 	return Fail(CodeFailed, "the guard of project %s %s; its workers reach nothing", r.Name, state).
 		Hint("`workshop up` repairs it")
-}
-
-// networkHint says how to give workers a network.
-const networkHint = "to give workers one, write in workshop.yaml `network: {mode: restricted, allow: [HOST]}` for the workshop's container, which a worker's own only narrows, and run `workshop up`"
-
-// networkLine says what to write so that a worker without a network has one: it has no
-// more than its workshop (B40).
-func (s *Source) networkLine(w *workshop.Worker, file string) string {
-	line := "`network: {mode: restricted, allow: [HOST]}`"
-	switch {
-	case w.Import() != "":
-		return "who keeps " + w.From + " writes " + line + " into its `needs`, and " + file + " grants it"
-	case w.From != "":
-		return "who keeps " + w.From + " gives it one"
-	}
-	switch s.Workshop.Container.Network.Mode.V {
-	case firewall.None:
-		return "write " + line + " for the workshop's container in " + file + "; a worker's own only narrows it"
-	case firewall.Open:
-		return "write " + line + " for " + w.Name + " in " + file
-	}
-	return "write " + line + " for " + w.Name + " in " + file + ", and HOST in the workshop's `allow`, too"
 }
 
 // guardState asks the guard what it does now.

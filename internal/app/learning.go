@@ -46,7 +46,7 @@ func (env *Env) RefuseLearning(c *Project, names []string, withSecrets bool) err
 	}
 	if len(rooms) == 0 {
 		reasons = append(reasons, "there is nothing to learn: no worker has a network with mode restricted")
-		f.Hint("write `network: {mode: restricted}`; learning then shows what to allow")
+		f.Hint("write `mode: restricted` below `network:`; learning then shows what to allow")
 	}
 	var secret []string
 	for _, name := range workers {

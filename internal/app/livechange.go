@@ -168,15 +168,15 @@ func (env *Env) noRoom(ctx context.Context, e *Running, o RuleChange) error {
 	case !slices.Contains(workers, o.Worker):
 		return Fail(CodeUsage, "project %s has no worker %q", e.Name, o.Worker).Hint("%s", Suggestion(o.Worker, workers))
 	}
-	return o.noNetwork(o.Worker)
+	return o.noNetwork(o.Worker, networkHint)
 }
 
-// noNetwork refuses the change of what has no network.
-func (o RuleChange) noNetwork(what string) *Failure {
+// noNetwork refuses the change of what has no network; hint says how to give it one.
+func (o RuleChange) noNetwork(what, hint string) *Failure {
 	if o.Deny {
 		return Fail(CodeRefused, "%s has no network (mode none): there is nothing to deny", what)
 	}
-	return Fail(CodeRefused, "%s has no network (mode none)", what).Hint("%s", networkHint)
+	return Fail(CodeRefused, "%s has no network (mode none)", what).Hint("%s", hint)
 }
 
 // stillNeeded leaves out what is so already, and refuses what would have no

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/facts"
@@ -166,15 +165,10 @@ func (s *Source) keepsAllowed(fresh *Source) error {
 			}
 		}
 		if lost != "" {
-			return Fail(CodeRefused, "with this line alone, %s would %s; nothing was written", w.Name, lost).Hint("%s", wholeList(w.Container.Network.Allow))
+			return Fail(CodeRefused, "with this line alone, %s would %s; nothing was written", w.Name, lost).Hint("%s", s.wholeList(w.Container.Network.Allow))
 		}
 	}
 	return nil
-}
-
-// wholeList says what to write where a base has a list and the project none.
-func wholeList(rules []firewall.Rule) string {
-	return fmt.Sprintf("a list here takes the place of the base's: write it whole below `container:`, `network: {mode: restricted, allow: [%s, …]}`, and run this again", strings.Join(ruleTexts(rules), ", "))
 }
 
 // changedLines are the lines that differ, with + and -, and their numbers.

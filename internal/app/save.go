@@ -47,10 +47,11 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 		}
 	}
 	if network.Mode.V == firewall.None {
+		file := env.Shown(s.Path)
 		if o.Worker == "" {
-			return nil, o.noNetwork("the workshop")
+			return nil, o.noNetwork("the workshop", s.intoNetwork("", file))
 		}
-		return nil, o.noNetwork(o.Worker)
+		return nil, o.noNetwork(o.Worker, s.networkLine(s.Worker(o.Worker), file))
 	}
 	room.Mode, room.allow, room.deny = network.Mode.V, filled(network.Allow), filled(network.Deny)
 	before, asked := s.text(), o.Rules
@@ -184,7 +185,7 @@ func (s *Source) sharedList(text []byte, o RuleChange, own bool, others []string
 	alone := fmt.Sprintf("for %s alone: give the others the list that they have now, and run this again:", o.Worker)
 	for _, name := range others {
 		if as, _, _ := strings.Cut(s.Worker(name).Import(), "--"); as != "" {
-			alone += fmt.Sprintf("\n  in grant.%s: network: {allow: [%s]}", as, strings.Join(list, ", "))
+			alone += fmt.Sprintf("\n  in the network of grant.%s: allow: [%s]", as, strings.Join(list, ", "))
 		} else {
 			alone += "\n" + withNetwork(text, name, "allow", list)
 		}
@@ -195,20 +196,6 @@ func (s *Source) sharedList(text []byte, o RuleChange, own bool, others []string
 	}
 	return Fail(CodeUsage, "%s has no allow list of its own, and a line of the workshop's is for %s too; nothing was written", o.Worker, WorkersText(others)).
 		Hint("for all of them: leave out --worker; %s", alone)
-}
-
-// withNetwork is what to write so that a worker has a list. The keys that its item has stay:
-// without them it could have more.
-func withNetwork(text []byte, worker, key string, list []string) string {
-	network := fmt.Sprintf("network: {%s: [%s]}", key, strings.Join(list, ", "))
-	item := fmt.Sprintf("- {name: %s, container: {%s}}", worker, network)
-	switch line, mapping := edit.ItemOf(text, worker); {
-	case mapping:
-		return fmt.Sprintf("  in the container of %s (line %d): %s", worker, line, network)
-	case line > 0:
-		return fmt.Sprintf("%s  # in the place of line %d", item, line)
-	}
-	return item
 }
 
 // ruleTexts are lines of allow as a file has them on one line, a preset in the place of
@@ -232,7 +219,7 @@ func (env *Env) cantEdit(s *Source, o RuleChange, err error) *Failure {
 		return Fail(CodeFailed, "%s has no list of its own; nothing was written", file).
 			Hint("write below `container:` `network: {deny: [%s]}`: it is added to those of the base", o.lines()[0].text)
 	case below:
-		return Fail(CodeFailed, "%s has no list of its own; nothing was written", file).Hint("%s", wholeList(s.Workshop.Container.Network.Allow))
+		return Fail(CodeFailed, "%s has no list of its own; nothing was written", file).Hint("%s", s.wholeList(s.Workshop.Container.Network.Allow))
 	}
 	by, ok := errors.AsType[*edit.Error](err)
 	if !ok {

@@ -255,4 +255,41 @@ func TestSaveHintKeepsKeys(t *testing.T) {
 	}
 	_, err = s.env.SaveRules(t.Context(), deny)
 	s.fails("deny", err, CodeUsage, "\n  in the container of one (line 5): network: {deny: [a.example.org]}")
+	for _, tt := range []struct {
+		name, network string // of the worker that is not meant
+		want          string
+	}{
+		{"a deny list alone", "{deny: [bad.example.org]}", "\n  in the network of two (line 6): allow: [a.example.org]"},
+		{"its mode alone", "restricted", "\n  in the container of two (line 6): network: {mode: \"restricted\", allow: [a.example.org]}"},
+	} {
+		s.write("workshop.yaml", "workshop:\n  name: app\n  container: {image: host, network: {mode: restricted, allow: [a.example.org]}}\n  workers:\n    - {name: one, tools: [], instructions: x}\n    - {name: two, tools: [], instructions: x, container: {network: "+tt.network+"}}\n")
+		_, err = s.env.SaveRules(t.Context(), allow(t, "one", "b.example.org"))
+		s.fails(tt.name, err, CodeUsage, tt.want)
+	}
+}
+
+// What a hint says to write into a network leaves its deny list there.
+func TestSaveHintKeepsDeny(t *testing.T) {
+	s := newShared(t)
+	for _, tt := range []struct{ name, network, worker, want string }{
+		{"a deny list alone", "{deny: [bad.example.org]}", "", "write `mode: restricted` and `allow: [HOST]` into the workshop's network (line 5 of workshop.yaml)"},
+		{"for a worker", "{deny: [bad.example.org]}", "one", "into the workshop's network (line 5 of workshop.yaml); a worker's own only narrows it"},
+		{"none", "none", "", "write `network: {mode: restricted, allow: [HOST]}` for the workshop's container"},
+	} {
+		s.write("workshop.yaml", "workshop:\n  name: app\n  container:\n    image: host\n    network: "+tt.network+"\n  workers: [{name: one, tools: [], instructions: x}]\n")
+		_, err := s.env.SaveRules(t.Context(), allow(t, tt.worker, "b.example.org"))
+		s.fails(tt.name, err, CodeRefused, tt.want)
+	}
+	s.release("v1.1.0", "  container: {image: 'x.example/x@sha256:"+strings.Repeat("a", 64)+"', network: {mode: restricted, allow: [base.example.org, open.example.org]}}\n  open: {network: {allow: [more.example.org]}}\n")
+	project := func(network string) {
+		s.write("workshop.yaml", "workshop:\n  name: app\n  extends: {from: '"+s.from+"', version: ^1}\n  container:\n    network: "+network+"\n")
+	}
+	project("{deny: [bad.example.org]}")
+	s.lock(LockOptions{})
+	_, err := s.env.SaveRules(t.Context(), allow(t, "", "more.example.org"))
+	s.fails("over a base", err, CodeRefused, "write it whole into network (line 5), `allow: [base.example.org, open.example.org, …]`")
+	project("{deny: [bad.example.org], allow: [base.example.org, open.example.org]}")
+	if _, err = s.env.SaveRules(t.Context(), allow(t, "", "more.example.org")); err != nil {
+		t.Errorf("as the hint says: %v\n%s", err, s.said.String())
+	}
 }

@@ -107,28 +107,56 @@ func Inheriting(src []byte, l Line, workers []string) (names []string) {
 // ItemOf returns the line of a worker's item below `workers`, and whether it is a mapping,
 // which can have further keys; 0 where the file has none.
 func ItemOf(src []byte, worker string) (line int, mapping bool) {
-	f, err := parse(src)
-	if err != nil {
-		return 0, false
-	}
-	e := &editor{file: f, line: Line{Worker: worker}}
-	root, err := e.lookup(f.root, "workshop")
-	if err != nil || root.value == nil {
-		return 0, false
-	}
-	workers, err := e.lookup(root.value, "workers")
-	if err != nil || workers.value == nil {
-		return 0, false
-	}
-	item, err := e.worker(workers.value)
+	_, item, err := ownerOf(src, worker)
 	at := new(Error)
 	switch {
-	case err == nil:
+	case err == nil && item != nil:
 		return item.Line, true
 	case errors.Is(err, ErrInherits) && errors.As(err, &at):
 		return at.Line, false
 	}
 	return 0, false
+}
+
+// NetworkOf returns the line of the network of a worker, "" for the workshop's own, and its
+// mode where that is all that it has: `network: restricted`. 0 is none.
+func NetworkOf(src []byte, worker string) (line int, mode string) {
+	e, owner, err := ownerOf(src, worker)
+	if err != nil || owner == nil {
+		return 0, ""
+	}
+	c, err := e.lookup(owner, "container")
+	if err != nil || c.value == nil {
+		return 0, ""
+	}
+	n, err := e.lookup(c.value, "network")
+	switch {
+	case err != nil || n.value == nil:
+		return 0, ""
+	case n.value.Kind == yaml.ScalarNode:
+		return n.key.Line, n.value.Value
+	}
+	return n.key.Line, ""
+}
+
+// ownerOf returns what has the container of a worker, "" for the workshop's own; nil where
+// the text has no such key.
+func ownerOf(src []byte, worker string) (*editor, *yaml.Node, error) {
+	f, err := parse(src)
+	if err != nil {
+		return nil, nil, err
+	}
+	e := &editor{file: f, line: Line{Worker: worker}}
+	root, err := e.lookup(f.root, "workshop")
+	if err != nil || root.value == nil || worker == "" {
+		return e, root.value, err
+	}
+	workers, err := e.lookup(root.value, "workers")
+	if err != nil || workers.value == nil {
+		return e, nil, err
+	}
+	item, err := e.worker(workers.value)
+	return e, item, err
 }
 
 func add(src []byte, l Line) ([]byte, error) {
