@@ -24,6 +24,9 @@ type Endpoint struct {
 	Requests request.Rules `json:"requests"`
 	// EncodedSlash allows %2f in a path, as npm has it between scope and name.
 	EncodedSlash bool `json:"encoded_slash,omitempty"`
+	// Credential is the name of the user's credential that the guard adds to each request,
+	// as [ValidEndpointName] has it; empty: none. The value is never part of a policy.
+	Credential string `json:"credential,omitempty"`
 }
 
 // IsZero reports whether there is no endpoint.
@@ -32,8 +35,8 @@ func (e Endpoint) IsZero() bool { return e.At == "" }
 // URL is where a room's tools reach the endpoint, without a slash at its end.
 func (e Endpoint) URL() string { return "http://127.0.0.1:" + strconv.Itoa(int(e.Port)) }
 
-// String is "at github [GET,HEAD /a/**; POST /b] encoded_slash", equal for endpoints that let
-// the same through; empty for none. No rule has a ";" in it.
+// String is "at github [GET,HEAD /a/**; POST /b] encoded_slash credential github", equal for
+// endpoints that let the same through; empty for none. No rule has a ";" in it.
 func (e Endpoint) String() string {
 	if e.IsZero() {
 		return ""
@@ -41,6 +44,9 @@ func (e Endpoint) String() string {
 	out := "at " + e.At + " [" + strings.Join(e.Requests.Texts(), "; ") + "]"
 	if e.EncodedSlash {
 		out += " encoded_slash"
+	}
+	if e.Credential != "" {
+		out += " credential " + e.Credential
 	}
 	return out
 }
@@ -107,12 +113,13 @@ func AssignEndpoints(names []string, taken []PortRange) (map[string]uint16, erro
 }
 
 // Within reports whether all that e lets through is let through by o: only endpoints of
-// one name are compared, and a line that is none is never inside of one that is.
+// one name are compared, and a line that is none is never inside of one that is. One with a
+// credential is inside of one with the same alone.
 func (e Endpoint) Within(o Endpoint) bool {
 	if e.IsZero() || o.IsZero() {
 		return e.IsZero() && o.IsZero()
 	}
-	return e.At == o.At && (o.EncodedSlash || !e.EncodedSlash) && e.Requests.Within(o.Requests)
+	return e.At == o.At && (o.EncodedSlash || !e.EncodedSlash) && (e.Credential == "" || e.Credential == o.Credential) && e.Requests.Within(o.Requests)
 }
 
 // checkEndpoint returns an error if a line can't be the endpoint that it is.
@@ -121,12 +128,14 @@ func (r Rule) checkEndpoint(deny bool) error {
 	_, exact := r.Host.Name()
 	switch {
 	case e.At == "":
-		if e.Port != 0 || len(e.Requests) > 0 || e.EncodedSlash {
+		if e.Port != 0 || len(e.Requests) > 0 || e.EncodedSlash || e.Credential != "" {
 			return errors.New("the endpoint has no name")
 		}
 		return nil
 	case !ValidEndpointName(e.At):
 		return fmt.Errorf("the endpoint's name %q is not a lower-case letter and then letters, digits and single hyphens", clip.Bytes(e.At, shown))
+	case e.Credential != "" && !ValidEndpointName(e.Credential):
+		return fmt.Errorf("the credential's name %q is not a lower-case letter and then letters, digits and single hyphens", clip.Bytes(e.Credential, shown))
 	case deny:
 		return errors.New("endpoints are for lines of allow")
 	case !exact:

@@ -107,6 +107,7 @@ func TestEndpointsRefused(t *testing.T) {
 		{"another port of the room", "not one of", with(func(r *Rule) { r.Endpoint.Port = PortProxy })},
 		{"no requests", "no requests", with(func(r *Rule) { r.Endpoint.Requests = nil })},
 		{"too many requests", "more than 256", with(func(r *Rule) { r.Endpoint.Requests = slices.Repeat(r.Endpoint.Requests, 257) })},
+		{"a credential that is no name", "the credential's name", with(func(r *Rule) { r.Endpoint.Credential = "Git Hub" })},
 		{"a line of deny", "for lines of allow", deny},
 		{"mode open", "mode open", open},
 		{"another line with its name", "no other line", policyOf(rule, Rule{Host: pattern(t, "api.example.org"), Ports: ports(t, "22")})},
@@ -153,6 +154,10 @@ func TestEndpointCovers(t *testing.T) {
 	wide := endpoint(t, "api.example.org", "api", 600, "GET,POST /a/**")
 	slash := wide
 	slash.Endpoint.EncodedSlash = true
+	keyed, other := wide, wide
+	keyed.Endpoint.Credential, other.Endpoint.Credential = "key", "other"
+	keyedMore := endpoint(t, "api.example.org", "api", 600, "GET /b")
+	keyedMore.Endpoint.Credential = "key"
 	bare := Rule{Host: pattern(t, "api.example.org"), Ports: ports(t, "443")}
 	for _, c := range []struct {
 		name         string
@@ -168,6 +173,11 @@ func TestEndpointCovers(t *testing.T) {
 		{"another host", wide, endpoint(t, "b.example.org", "api", 600, "GET /a/b"), false},
 		{"encoded slashes", wide, slash, false},
 		{"none", slash, wide, true},
+		{"the same credential", keyed, keyed, true},
+		{"without the credential", keyed, wide, true},
+		{"with a credential", wide, keyed, false},
+		{"another credential", keyed, other, false},
+		{"the same credential for other requests", keyed, keyedMore, false},
 		{"a bare line", wide, bare, false},
 		{"in a bare line", bare, wide, false},
 		{"in a wildcard", Rule{Host: pattern(t, "*.example.org"), Ports: ports(t, "443")}, wide, false},
@@ -175,6 +185,31 @@ func TestEndpointCovers(t *testing.T) {
 		if got := CoveredBy(c.inner, []Rule{c.outer}); got != c.want || c.outer.Covers(c.inner) != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
+	}
+}
+
+// A credential is read and written, told apart, and may change while the guard runs.
+func TestEndpointCredential(t *testing.T) {
+	r := endpoint(t, "api.example.org", "api", 600, "GET /a/**")
+	bare := policyOf(r)
+	r.Endpoint.Credential = "github"
+	p := policyOf(r)
+	q, err := ParsePolicy(EncodePolicy(p))
+	if err != nil || q.Rooms[0].Allow[0].Endpoint.Credential != "github" {
+		t.Errorf("%v, %+v", err, q)
+	}
+	if got, want := r.Endpoint.String(), "at api [GET /a/**] credential github"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if diff := cmp.Diff(string(EncodePolicy(bare.Fixed())), string(EncodePolicy(p.Fixed()))); diff != "" {
+		t.Errorf("fixed: %s", diff)
+	}
+	nameless := strings.Replace(string(EncodePolicy(p)), `"at":"api","port":600,"requests":["GET /a/**"]`, `"at":"","port":0,"requests":[]`, 1)
+	if _, err := ParsePolicy([]byte(nameless)); err == nil || !strings.Contains(err.Error(), "has no name") {
+		t.Errorf("a credential without an endpoint: %v", err)
+	}
+	if got := Deciding([]Rule{r, bare.Rooms[0].Allow[0]}); len(got) != 1 || got[0].Endpoint.Credential != "github" {
+		t.Errorf("the first line decides: %+v", got)
 	}
 }
 

@@ -80,7 +80,7 @@ func overlap(a, b []PortRange) bool {
 
 // Fixed returns the part of the policy that a running guard can't change: everything
 // but the roots, the lines of the rooms and the positions of their workers. Of an endpoint
-// it is the name, the port and the host.
+// it is the name, the port and the host, not its requests nor its credential.
 func (p *Policy) Fixed() *Policy {
 	q := *p
 	q.Roots = nil

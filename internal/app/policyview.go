@@ -25,7 +25,7 @@ type PolicyView struct {
 	Missing error
 
 	c      *Project
-	policy *firewall.Policy // nil where no worker has a room
+	policy *firewall.Policy      // nil where no worker has a room
 	file   []firewall.RoomPolicy // as the file has them, with the values of variables
 	engine *Running              // nil where none answers
 }
@@ -177,11 +177,12 @@ type PolicyRule struct {
 	Target string `json:"target"`
 	Ports  string `json:"ports"`
 	// At is the name of the line's endpoint, URL where it is in the room, and Requests are
-	// what it lets through.
+	// what it lets through; Credential is the name of what the guard adds to them.
 	At           string   `json:"at,omitempty"`
 	URL          string   `json:"url,omitempty"`
 	Requests     []string `json:"requests,omitempty"`
 	EncodedSlash bool     `json:"encoded_slash,omitempty"`
+	Credential   string   `json:"credential,omitempty"`
 	Private      bool     `json:"private,omitempty"`
 	ECH          bool     `json:"ech,omitempty"`
 	Upload       string   `json:"upload,omitempty"`
@@ -295,7 +296,7 @@ func NewPolicyRule(r firewall.Rule) PolicyRule {
 		requests, url = r.Endpoint.Requests.Texts(), r.Endpoint.URL()
 	}
 	return PolicyRule{
-		At: r.Endpoint.At, URL: url, Requests: requests, EncodedSlash: r.Endpoint.EncodedSlash,
+		At: r.Endpoint.At, URL: url, Requests: requests, EncodedSlash: r.Endpoint.EncodedSlash, Credential: r.Endpoint.Credential,
 		Target: r.Target(), Ports: rulePorts(r.Ports), Private: r.Private, ECH: r.ECH, Upload: r.Upload.String(),
 		AnyTenant: r.AnyTenant, Preset: r.Preset, Line: r.Line,
 	}

@@ -88,6 +88,7 @@ type (
 		At           string `yaml:"at,omitempty" json:"at,omitempty"`
 		Requests     any    `yaml:"requests,omitempty" json:"requests,omitempty"` // []string
 		EncodedSlash bool   `yaml:"encoded_slash,omitempty" json:"encoded_slash,omitempty"`
+		Credential   string `yaml:"credential,omitempty" json:"credential,omitempty"`
 		Private      bool   `yaml:"private,omitempty" json:"private,omitempty"`
 		AnyTenant    bool   `yaml:"any_tenant,omitempty" json:"any_tenant,omitempty"`
 		ECH          string `yaml:"ech,omitempty" json:"ech,omitempty"`
@@ -323,7 +324,7 @@ func resolveRules(rules []firewall.Rule, usual string) []any {
 			rule.ECH = "allow"
 		}
 		if e := r.Endpoint; !e.IsZero() {
-			rule.At, rule.Requests, rule.EncodedSlash = e.At, e.Requests.Texts(), e.EncodedSlash
+			rule.At, rule.Requests, rule.EncodedSlash, rule.Credential = e.At, e.Requests.Texts(), e.EncodedSlash, e.Credential
 		}
 		if to := r.Meant(); strings.Contains(to, "/") {
 			rule.CIDR = to

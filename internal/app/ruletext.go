@@ -194,6 +194,9 @@ func RuleLine(r firewall.Rule, deny bool) string {
 		if e.EncodedSlash {
 			form += ", encoded_slash: true"
 		}
+		if e.Credential != "" {
+			form += ", credential: " + e.Credential
+		}
 	}
 	if r.Private {
 		form += ", private: true"

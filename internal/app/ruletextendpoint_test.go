@@ -25,24 +25,25 @@ func TestTextsOfAnEndpoint(t *testing.T) {
 	}
 	r := firewall.Rule{
 		Host: host, Ports: []firewall.PortRange{{First: 443, Last: 443}}, Private: true,
-		Endpoint: firewall.Endpoint{At: "api", Requests: rules, EncodedSlash: true},
+		Endpoint: firewall.Endpoint{At: "api", Requests: rules, EncodedSlash: true, Credential: "key"},
 	}
 	other := r
-	other.Ports, other.Endpoint.EncodedSlash, other.Private = []firewall.PortRange{{First: 8443, Last: 8443}}, false, false
+	other.Ports, other.Private = []firewall.PortRange{{First: 8443, Last: 8443}}, false
+	other.Endpoint.EncodedSlash, other.Endpoint.Credential = false, ""
 	for want, got := range map[string]string{
-		`{host: api.example.org, at: api, requests: ["GET,HEAD /a/**", "POST /b"], encoded_slash: true, private: true}`: RuleLine(r, false),
-		`{host: api.example.org, port: 8443, at: api, requests: ["GET,HEAD /a/**", "POST /b"]}`:                         RuleLine(other, false),
-		"api.example.org tcp/443 at api [GET,HEAD /a/**; POST /b] encoded_slash private":                                grant.RuleText(r, grant.Values),
+		`{host: api.example.org, at: api, requests: ["GET,HEAD /a/**", "POST /b"], encoded_slash: true, credential: key, private: true}`: RuleLine(r, false),
+		`{host: api.example.org, port: 8443, at: api, requests: ["GET,HEAD /a/**", "POST /b"]}`:                                          RuleLine(other, false),
+		"api.example.org tcp/443 at api [GET,HEAD /a/**; POST /b] encoded_slash credential key private":                                  grant.RuleText(r, grant.Values),
 	} {
 		if got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
-	if p := NewPolicyRule(r); p.At != "api" || len(p.Requests) != 2 || !p.EncodedSlash {
+	if p := NewPolicyRule(r); p.At != "api" || len(p.Requests) != 2 || !p.EncodedSlash || p.Credential != "key" {
 		t.Errorf("%+v", p)
 	}
 	lines := resolveRules([]firewall.Rule{r, r}, "80,443")
-	if got, ok := lines[0].(resolvedRule); len(lines) != 1 || !ok || got.At != "api" || len(got.Requests.([]string)) != 2 || !got.EncodedSlash {
+	if got, ok := lines[0].(resolvedRule); len(lines) != 1 || !ok || got.At != "api" || len(got.Requests.([]string)) != 2 || !got.EncodedSlash || got.Credential != "key" {
 		t.Errorf("%+v", lines)
 	}
 }

@@ -118,6 +118,9 @@ func (a verbs) explainText(all []*app.Explanation) error {
 		}
 		if l := e.Line; l != nil && l.At != "" {
 			put("endpoint", "%s, which is in the worker's $%s; it has %s", l.URL, compose.EndpointVariable(l.At), strings.Join(l.Requests, "; "))
+			if l.Credential != "" {
+				put("adds", "the credential %s, which the worker never has", l.Credential)
+			}
 		}
 		for _, l := range e.Near {
 			put("near", "with port %s at %s", l.Ports, lineText(&l))

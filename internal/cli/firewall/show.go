@@ -184,6 +184,9 @@ func ruleOptions(r app.PolicyRule) string {
 	if r.At != "" {
 		parts = append(parts, "at "+r.At+", "+r.URL+": "+strings.Join(r.Requests, "; "))
 	}
+	if r.Credential != "" {
+		parts = append(parts, "with the credential "+r.Credential)
+	}
 	if r.Upload != "" {
 		parts = append(parts, "upload: "+r.Upload)
 	}
