@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/guard/lease"
 )
 
 // enforce makes the live policy the one of the next decision, sends the rooms
@@ -21,6 +22,7 @@ import (
 // its next hand-over.
 func (g *Guard) enforce() (control.Applied, error) {
 	st := g.store.Swap(g.live.effective())
+	g.leases.SetLines(lease.LinesOf(st.Policy))
 	var wg sync.WaitGroup
 	var cut atomic.Int64
 	errs := make([]error, len(st.Policy.Rooms))
@@ -54,4 +56,13 @@ func (r *room) enforce() (cut int, err error) {
 		}
 	}
 	return cut, err
+}
+
+// cutRevoked resets the connections whose credential was revoked.
+func (g *Guard) cutRevoked() {
+	for _, r := range g.rooms {
+		if s := r.current(); s != nil {
+			s.proxy.Flows.Revoke(r.policy())
+		}
+	}
 }

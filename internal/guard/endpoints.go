@@ -7,9 +7,13 @@ import (
 	"net"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/lease"
 	"github.com/llmdo/workshop/internal/guard/proxy"
 	"github.com/llmdo/workshop/internal/room/handover"
 )
+
+// leaseTime is how long a value of a credential lasts; tests set it.
+var leaseTime = lease.Lasting
 
 // endpoint is the listener of one endpoint of a room.
 type endpoint struct {

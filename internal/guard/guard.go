@@ -27,6 +27,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/egress"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/kept"
+	"github.com/llmdo/workshop/internal/guard/lease"
 	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/guard/share"
@@ -104,6 +105,7 @@ type Guard struct {
 	waiting  *share.Pool // questions of workers over UDP that wait for those
 	rooms    map[string]*room
 	roots    atomic.Pointer[x509.CertPool] // nil: endpoints are closed
+	leases   *lease.Store
 
 	mu      sync.Mutex // one change at a time, until it is enforced
 	live    *live
@@ -124,7 +126,7 @@ func New(c Config) (*Guard, error) {
 	}
 	g.restore()
 	g.setRoots(c.Policy)
-	g.store.Swap(g.live.effective())
+	g.leases = lease.NewStore(leaseTime, lease.LinesOf(g.store.Swap(g.live.effective()).Policy))
 	if err := g.dialers(); err != nil {
 		return nil, err
 	}
@@ -294,6 +296,7 @@ const exitTime = 2 * time.Second
 func (g *Guard) controlServer() *control.Server {
 	s := control.NewServer(g.Do)
 	s.Panicked = func() { g.sink.Add(events.Panicked(events.Guard)) }
+	s.Attach = func(c net.Conn) { g.leases.Serve(c, g.cutRevoked) }
 	return s
 }
 

@@ -46,6 +46,22 @@ func (c *Client) Do(req Request, result any) error {
 	return json.Unmarshal(a.Result, result)
 }
 
+// Attach sends OpAttach and returns the connection for what follows; the client is not used
+// any more. A refusal by the guard is a *[RefusedError].
+func (c *Client) Attach() (io.ReadWriteCloser, error) {
+	var a Attached
+	if err := c.Do(Request{Op: OpAttach, Version: AttachVersion}, &a); err != nil {
+		return nil, err
+	}
+	if a.Version != AttachVersion {
+		return nil, fmt.Errorf("the guard's control: attached with version %d, want %d", a.Version, AttachVersion)
+	}
+	return struct {
+		io.Reader // the guard may have sent more already
+		io.WriteCloser
+	}{c.r, c.c}, nil
+}
+
 // RefusedError is the guard's refusal of a request.
 type RefusedError struct{ Message string }
 

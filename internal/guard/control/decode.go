@@ -19,6 +19,7 @@ var fields = map[Op][]string{
 	OpReopen:  {},
 	OpExplain: {"room", "host", "port", "from"},
 	OpFailed:  {"worker", "since"},
+	OpAttach:  {"version"},
 }
 
 // decode parses the one request of a line. It doesn't parse the policy, which may
@@ -57,7 +58,7 @@ func decode(line []byte) (Request, error) {
 func (r *Request) check() error {
 	known, ok := fields[r.Op]
 	if !ok {
-		return fmt.Errorf("unknown operation %q; this guard knows state, policy, change, learn, reopen, explain and failed", clip.Bytes(string(r.Op), maxError))
+		return fmt.Errorf("unknown operation %q; this guard knows state, policy, change, learn, reopen, explain, failed and attach", clip.Bytes(string(r.Op), maxError))
 	}
 	for _, f := range []struct {
 		name string
@@ -65,7 +66,7 @@ func (r *Request) check() error {
 	}{
 		{"policy", r.Policy != nil}, {"reset", r.Reset}, {"changes", r.Changes != nil}, {"rooms", r.Rooms != nil},
 		{"for", r.For != 0}, {"room", r.Room != ""}, {"host", r.Host != ""}, {"port", r.Port != 0},
-		{"from", r.From.IsValid()}, {"worker", r.Worker != ""}, {"since", !r.Since.IsZero()},
+		{"from", r.From.IsValid()}, {"worker", r.Worker != ""}, {"since", !r.Since.IsZero()}, {"version", r.Version != 0},
 	} {
 		if f.set && !slices.Contains(known, f.name) {
 			return fmt.Errorf("operation %s has no field %q", r.Op, f.name)

@@ -40,7 +40,14 @@ const (
 	// log it is complete when it is asked for: what a program was told has been
 	// counted before.
 	OpFailed Op = "failed"
+	// OpAttach makes the connection that of the broker, which brings the values of
+	// credentials; there is one at a time. After the response, [Attached], both sides speak
+	// as package lease says, until the connection ends.
+	OpAttach Op = "attach"
 )
+
+// AttachVersion is the version of what a guard and a broker say to each other.
+const AttachVersion = 1
 
 // Request is one line to the guard. Fields of other operations, and unknown
 // fields, are refused.
@@ -72,12 +79,19 @@ type Request struct {
 	// Worker and Since are those of OpFailed, and required.
 	Worker string    `json:"worker,omitempty"`
 	Since  time.Time `json:"since,omitzero"`
+	// Version is [AttachVersion], required by OpAttach.
+	Version int `json:"version,omitempty"`
 }
 
 // Answer is one response line of the guard: an error, or the operation's result.
 type Answer struct {
 	Error  string          `json:"error,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
+}
+
+// Attached is the result of OpAttach.
+type Attached struct {
+	Version int `json:"version"`
 }
 
 // Applied is the result of a change.

@@ -33,16 +33,19 @@ type Server struct {
 	// Panicked, if not nil, is called when serving a connection panicked, which
 	// ends the connection.
 	Panicked func()
+	// Attach, if not nil, speaks with the broker after OpAttach, until the connection ends.
+	Attach func(net.Conn)
 
-	conns chan struct{}
-	large chan struct{} // held by the one request larger than smallLine
-	mu    sync.Mutex
-	idle  map[net.Conn]time.Time // since when those that had a response send nothing
+	broker chan struct{} // held by the connection of the broker, or one that may become it
+	conns  chan struct{}
+	large  chan struct{} // held by the one request larger than smallLine
+	mu     sync.Mutex
+	idle   map[net.Conn]time.Time // since when those that had a response send nothing
 }
 
 // NewServer returns a server that isn't listening yet.
 func NewServer(do func(context.Context, Request) (any, error)) *Server {
-	return &Server{Do: do, conns: make(chan struct{}, MaxConns), large: make(chan struct{}, 1), idle: map[net.Conn]time.Time{}}
+	return &Server{Do: do, broker: make(chan struct{}, 1), conns: make(chan struct{}, MaxConns), large: make(chan struct{}, 1), idle: map[net.Conn]time.Time{}}
 }
 
 // serve is Serve on a new goroutine.
@@ -61,11 +64,12 @@ func (s *Server) Serve(ctx context.Context, c net.Conn) {
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
 	if !s.enter() {
-		_ = send(c, nil, errors.New("too many connections to the guard's control; try again"))
+		s.late(c)
 		return
 	}
-	defer func() { <-s.conns }()
-	for r := bufio.NewReader(c); s.one(ctx, c, r); {
+	leave := sync.OnceFunc(func() { <-s.conns })
+	defer leave()
+	for r := bufio.NewReader(c); s.one(ctx, c, r, leave); {
 		s.mu.Lock()
 		s.idle[c] = time.Now()
 		s.mu.Unlock()
@@ -117,8 +121,9 @@ func (s *Server) wakes(c net.Conn) {
 	s.mu.Unlock()
 }
 
-// one answers one request and reports whether there may be another.
-func (s *Server) one(ctx context.Context, c net.Conn, r *bufio.Reader) bool {
+// one answers one request and reports whether there may be another. leave frees the
+// connection's place.
+func (s *Server) one(ctx context.Context, c net.Conn, r *bufio.Reader, leave func()) bool {
 	_ = c.SetReadDeadline(time.Now().Add(idleTimeout))
 	_, err := r.Peek(1)
 	s.wakes(c)
@@ -140,6 +145,9 @@ func (s *Server) one(ctx context.Context, c net.Conn, r *bufio.Reader) bool {
 		req, err = decode(line)
 	}
 	line = nil // the memory is needed for the parsed policy
+	if err == nil && req.Op == OpAttach {
+		return s.attach(c, r, req, leave)
+	}
 	var result any
 	if err == nil {
 		result, err = s.Do(ctx, req)

@@ -1,0 +1,112 @@
+package lease
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+// Line is a line of the policy that has a credential, in one room.
+type Line struct {
+	Room       string `json:"room"`
+	At         string `json:"at"` // the endpoint
+	Host       string `json:"host"`
+	Port       uint16 `json:"port"`
+	Credential string `json:"credential"`
+}
+
+// LineOf returns the line of a rule in a room; ok reports whether the rule has a credential.
+func LineOf(room string, r firewall.Rule) (l Line, ok bool) {
+	name, exact := r.Host.Name()
+	if r.Endpoint.Credential == "" || !exact || len(r.Ports) == 0 {
+		return Line{}, false
+	}
+	return Line{room, r.Endpoint.At, name.String(), r.Ports[0].First, r.Endpoint.Credential}, true
+}
+
+// LinesOf returns the lines of a policy that have a credential.
+func LinesOf(p *firewall.Policy) (out []Line) {
+	for _, room := range p.Rooms {
+		if room.Mode == firewall.None {
+			continue
+		}
+		for _, r := range room.Allow {
+			if l, ok := LineOf(room.Room, r); ok {
+				out = append(out, l)
+			}
+		}
+	}
+	return out
+}
+
+// Lines is what the guard says when a broker has attached and after each change of the
+// policy: all lines with a credential.
+type Lines struct {
+	Lines []Line `json:"lines"`
+	// More: the next message has further ones. Only [Reader] and [Write] know it.
+	More bool `json:"more,omitempty"`
+}
+
+// Refused is what the guard says when a host has answered 401 to a value, at most once a
+// minute for each credential.
+type Refused struct {
+	Credential string `json:"credential"`
+	Generation uint64 `json:"generation"`
+}
+
+// Lease is what the broker says to have a header added to the requests of a line. The guard
+// ignores one that names no line of its policy exactly.
+type Lease struct {
+	Line
+	// Generation tells the values of a credential apart.
+	Generation uint64 `json:"generation"`
+	// Header is the name of the header, Value its whole value: "Bearer …".
+	Header string `json:"header"`
+	Value  Value  `json:"value"`
+	// Roots are certificates, in DER, that the host's is verified by instead of the policy's.
+	Roots [][]byte `json:"roots,omitempty"`
+}
+
+// Revoke is what the broker says to have all values of a credential forgotten, and the
+// requests cut that have one.
+type Revoke struct {
+	Credential string `json:"credential"`
+}
+
+// framing are headers that say how a message is read, or by whom: none is added.
+var framing = []string{
+	"connection", "content-length", "expect", "forwarded", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
+}
+
+// CheckHeader returns an error if a credential can't be sent as the header.
+func CheckHeader(name string) error {
+	switch {
+	case name == "" || len(name) > 64 || strings.Trim(name, letters) != "":
+		return errors.New("the header's name is not 1 to 64 letters, digits and hyphens")
+	case slices.Contains(framing, strings.ToLower(name)), strings.HasPrefix(strings.ToLower(name), "proxy-"):
+		return fmt.Errorf("the header %s is not for credentials", name)
+	}
+	return nil
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"
+
+// check returns an error, without any of the value, if the message isn't valid.
+func (m *Lease) check() error {
+	switch {
+	case !firewall.ValidRoomName(m.Room) || !firewall.ValidEndpointName(m.At) || !firewall.ValidEndpointName(m.Credential) || m.Port == 0:
+		return errors.New("the line is not valid")
+	case m.Generation == 0:
+		return errors.New("generation 0")
+	}
+	if _, err := firewall.ParseName(m.Host); err != nil {
+		return errors.New("the host is not a name")
+	}
+	if err := CheckHeader(m.Header); err != nil {
+		return err
+	}
+	return m.Value.Check()
+}

@@ -1,0 +1,226 @@
+package lease
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/llmdo/workshop/firewall"
+)
+
+const canary = "canary-b6a1f0"
+
+var github = Line{"room", "github", "github.com", 443, "github"}
+
+func leaseOf(l Line, generation uint64, value string) *Lease {
+	return &Lease{Line: l, Generation: generation, Header: "Authorization", Value: Value(value)}
+}
+
+// The messages of both sides are read as they were written, and as the design has them.
+func TestMessages(t *testing.T) {
+	withRoots := leaseOf(github, 4, `Basic "\/<&>`)
+	withRoots.Roots = [][]byte{{1, 2}, {3}}
+	for _, c := range []struct {
+		name, text string
+		message    any
+	}{
+		{"lease", `{"type":"lease","room":"room","at":"github","host":"github.com","port":443,"credential":"github","generation":3,"header":"Authorization","value":"Bearer x"}`, leaseOf(github, 3, "Bearer x")},
+		{"roots and escapes", `{"type":"lease","room":"room","at":"github","host":"github.com","port":443,"credential":"github","generation":4,"header":"Authorization","value":"Basic \"\\/<&>","roots":["AQI=","Aw=="]}`, withRoots},
+		{"revoke", `{"type":"revoke","credential":"github"}`, &Revoke{"github"}},
+		{"refused", `{"type":"refused","credential":"github","generation":3}`, &Refused{"github", 3}},
+		{"lines", `{"type":"lines","lines":[{"room":"room","at":"github","host":"github.com","port":443,"credential":"github"}]}`, &Lines{Lines: []Line{github}}},
+		{"no lines", `{"type":"lines","lines":[]}`, &Lines{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := Write(&b, c.message); err != nil || b.String() != c.text+"\n" {
+				t.Errorf("written: %v %s\nwant %s", err, b.String(), c.text)
+			}
+			for name, in := range map[string]io.Reader{"at once": &b, "by bytes": iotest.OneByteReader(strings.NewReader(c.text + "\n"))} {
+				r := NewReader(in)
+				read := r.FromBroker
+				if c.name == "refused" || strings.HasSuffix(c.name, "lines") {
+					read = r.FromGuard
+				}
+				m, err := read()
+				if diff := cmp.Diff(c.message, m); diff != "" || err != nil {
+					t.Errorf("%s: %v %s", name, err, diff)
+				}
+				if _, err := read(); err != io.EOF {
+					t.Errorf("%s: after it: %v", name, err)
+				}
+				if bytes.ContainsFunc(r.buf, func(r rune) bool { return r != 0 }) {
+					t.Errorf("%s: the reader keeps what it read", name)
+				}
+			}
+		})
+	}
+}
+
+// Values are read with every escape that JSON has for their characters.
+func TestValueEscapes(t *testing.T) {
+	line := `{"\u0074ype":"lease","room":"room","at":"github","host":"github.com","port":443,"credential":"github","generation":4,"header":"x-api-key","value":"\u0061\u003c\u003E\"\/\\"}` + "\n"
+	m, err := NewReader(strings.NewReader(line)).FromBroker()
+	if err != nil || string(m.(*Lease).Value) != `a<>"/\` {
+		t.Errorf("%v, %v", m, err)
+	}
+}
+
+// More lines than a message has are one message again.
+func TestManyLines(t *testing.T) {
+	all := &Lines{}
+	for i := range 1000 {
+		all.Lines = append(all.Lines, Line{strings.Repeat("r", 128), strings.Repeat("a", 40), strings.Repeat("h.", 126), uint16(i), strings.Repeat("c", 40)})
+	}
+	var b bytes.Buffer
+	if err := errors.Join(Write(&b, all), Write(&b, &Refused{"github", 1})); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(b.String(), "\n") {
+		if len(line) >= MaxLine {
+			t.Errorf("a line of %d bytes", len(line))
+		}
+	}
+	r := NewReader(&b)
+	m, err := r.FromGuard()
+	if diff := cmp.Diff(all, m); diff != "" || err != nil {
+		t.Errorf("%v %.300s", err, diff)
+	}
+	if m, err := r.FromGuard(); err != nil || *m.(*Refused) != (Refused{"github", 1}) {
+		t.Errorf("%v, %v", m, err)
+	}
+}
+
+// What isn't known is refused, and no error has any of a value (attack 45).
+func TestMessagesRefused(t *testing.T) {
+	good := `{"type":"lease","room":"room","at":"github","host":"github.com","port":443,"credential":"github","generation":3,"header":"Authorization","value":"` + canary + `"}`
+	if _, err := NewReader(strings.NewReader(good + "\n")).FromBroker(); err != nil {
+		t.Fatal(err)
+	}
+	with := func(old, text string) string {
+		if !strings.Contains(good, old) {
+			t.Fatal(old)
+		}
+		return strings.Replace(good, old, text, 1)
+	}
+	for _, c := range []struct{ name, line string }{
+		{"empty", ""}, {"null", "null"}, {"a list", "[]"}, {"no type", "{}"}, {"a number", `{"type":1}`},
+		{"another type", with(`"lease"`, `"grant"`)}, {"of the guard", `{"type":"lines","lines":[]}`},
+		{"another field", with(`"port":443`, `"port":443,"x":"`+canary+`"`)}, {"revoke with a value", `{"type":"revoke","credential":"github","value":"` + canary + `"}`},
+		{"no value", with(`,"value":"`+canary+`"`, ``)}, {"a value in another spelling", with(`"value"`, `"Value"`)}, {"both", with(`"value"`, `"Value":"x","value"`)},
+		{"an empty value", with(canary, "")}, {"a number for a value", with(`"`+canary+`"`, "1")}, {"null for a value", with(`"`+canary+`"`, "null")},
+		{"16: CRLF", with(canary, canary+`\r\nHost: evil.example.net`)}, {"16: LF by number", with(canary, canary+`\u000aX: y`)}, {"NUL", with(canary, canary+`\u0000`)},
+		{"not ASCII", with(canary, canary+`\u00e4`)}, {"not ASCII, bare", with(canary, canary+"ä")}, {"a high number", with(canary, canary+`\ufffd`)}, {"a tab", with(canary, canary+`\tx`)},
+		{"a blank at the end", with(canary, canary+" ")}, {"a blank at the beginning", with(canary, " "+canary)},
+		{"a value without end", with(canary, strings.Repeat("x", MaxValue+1))},
+		{"a header that frames", with("Authorization", "Transfer-Encoding")}, {"the host's header", with("Authorization", "hOST")}, {"of the proxy", with("Authorization", "Proxy-Authorization")},
+		{"16: a header of two lines", with("Authorization", `A: b\r\nX`)}, {"no header", with("Authorization", "")},
+		{"no generation", with(`"generation":3`, `"generation":0`)}, {"a negative generation", with(`"generation":3`, `"generation":-1`)},
+		{"no port", with("443", "0")}, {"a large port", with("443", "70000")}, {"no host", with("github.com", "")}, {"a host that is no name", with("github.com", "a/b")},
+		{"a room that is no name", with(`"room":"room"`, `"room":"../room"`)}, {"a credential that is no name", with(`"credential":"github"`, `"credential":"GitHub"`)},
+		{"roots that are no base64", with(`"value"`, `"roots":["`+canary+`!"],"value"`)},
+		{"two objects", good + good}, {"half", good[:len(good)-3]}, {"too long", strings.Repeat("x", MaxLine+1)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := NewReader(strings.NewReader(c.line + "\n")).FromBroker()
+			if err == nil || strings.Contains(err.Error(), canary) {
+				t.Errorf("%+v, %v", m, err)
+			}
+		})
+	}
+	if _, err := NewReader(strings.NewReader(good)).FromBroker(); err != io.ErrUnexpectedEOF {
+		t.Errorf("without the line's end: %v", err)
+	}
+	for _, line := range []string{good, `{"type":"lines"}{}`, `{"type":"lines","lines":[{"x":1}]}`, `{"type":"lines","lines":[],"more":true}` + "\n" + `{"type":"refused","credential":"a","generation":1}`, `{"type":"lines","lines":[{"room":"r"}],"more":true}` + "\n" + `{"type":"refused","credential":"a","generation":1}`} {
+		if m, err := NewReader(strings.NewReader(line + "\n")).FromGuard(); err == nil || strings.Contains(err.Error(), canary) {
+			t.Errorf("%s: %+v, %v", line, m, err)
+		}
+	}
+	bad := leaseOf(github, 1, canary+"\n")
+	large := leaseOf(github, 1, canary)
+	large.Roots = [][]byte{make([]byte, MaxLine)}
+	for _, m := range []any{bad, large, 1, Lease{}} {
+		if err := Write(io.Discard, m); err == nil || strings.Contains(err.Error(), canary) {
+			t.Errorf("%T: %v", m, err)
+		}
+	}
+}
+
+// Attack 45: no verb of package fmt prints a value.
+func TestValueIsHidden(t *testing.T) {
+	m := leaseOf(github, 1, canary)
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
+		for _, v := range []any{m, *m, m.Value, &m.Value, []Value{m.Value}, errors.New(fmt.Sprint(m))} {
+			if text := fmt.Sprintf(verb, v); strings.Contains(text, canary) || strings.Contains(text, fmt.Sprintf("%x", canary)) || strings.Contains(text, "99 97 110") {
+				t.Errorf("%s %T: %s", verb, v, text)
+			}
+		}
+	}
+	m.Value.Forget()
+	if bytes.Contains(m.Value, []byte("c")) {
+		t.Error("forgotten, and still there")
+	}
+}
+
+func TestLinesOf(t *testing.T) {
+	host, err := firewall.ParseHostPattern("github.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := firewall.Rule{Host: host, Ports: []firewall.PortRange{{First: 443, Last: 443}}, Endpoint: firewall.Endpoint{At: "github", Credential: "github"}}
+	bare := r
+	bare.Endpoint.Credential = ""
+	p := &firewall.Policy{Rooms: []firewall.RoomPolicy{
+		{Room: "none", Allow: []firewall.Rule{r}}, {Room: "room", Mode: firewall.Restricted, Allow: []firewall.Rule{bare, r}}, {Room: "two", Mode: firewall.Restricted, Allow: []firewall.Rule{bare}},
+	}}
+	if diff := cmp.Diff([]Line{github}, LinesOf(p)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// FuzzFromBroker reads whatever lines: what is read is valid and is written as it was, and
+// nothing else is kept.
+func FuzzFromBroker(f *testing.F) {
+	for _, m := range []any{leaseOf(github, 3, "Bearer x"), &Revoke{"github"}, &Lines{Lines: []Line{github}}} {
+		var b bytes.Buffer
+		if err := Write(&b, m); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+	}
+	f.Add([]byte(`{"type":"lease","value":"\u0041\\\"","value":"\`))
+	f.Add([]byte("{}\nnull\n\n[]"))
+	f.Fuzz(func(t *testing.T, lines []byte) {
+		r := NewReader(bytes.NewReader(lines))
+		for {
+			m, err := r.FromBroker()
+			if err != nil {
+				break
+			}
+			if m, ok := m.(*Revoke); ok && m == nil {
+				t.Fatal("nil")
+			}
+			var b bytes.Buffer
+			if err := Write(&b, m); err != nil {
+				if errors.Is(err, errTooLong) {
+					continue // with more escapes than it had
+				}
+				t.Fatalf("%q: %v", lines, err)
+			}
+			again, err := NewReader(&b).FromBroker()
+			if diff := cmp.Diff(m, again); diff != "" || err != nil {
+				t.Fatalf("%q: %v %s", lines, err, diff)
+			}
+		}
+		r.Close()
+		if bytes.ContainsFunc(r.buf, func(r rune) bool { return r != 0 }) {
+			t.Fatalf("%q is kept", lines)
+		}
+	})
+}
