@@ -115,7 +115,7 @@ func TestLiveChangeOfARoom(t *testing.T) {
 	says(s, s.Expect(1, "firewall", "allow", "ssh.example.org:2222"), "is not up", "`workshop up`")
 	s.Up()
 	d := s.Expect(0, "firewall", "allow", "ssh.example.org:2222", "--worker", "second")
-	says(s, d, "for first and second until the guard ends", "first and second share a room", "- ssh.example.org:2222")
+	says(s, d, "for first and second until the guard ends", "first and second share a room", "--save doesn't keep it: second has no allow list of its own", "for all of them: `--save` without --worker")
 	s.Sees("first", "tcp ssh.example.org:2222 send=x -> data")
 	s.Sees("third", "lookup ssh.example.org -> NXDOMAIN", "connect 198.51.100.22:2222 -> ECONNREFUSED")
 	says(s, s.Expect(2, "firewall", "allow", "x.example.org", "--worker", "nobody"), `has no worker "nobody"`, "known: first, second, third\n")

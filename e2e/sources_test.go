@@ -130,6 +130,8 @@ func TestB47_SharedWorkshops(t *testing.T) {
 		s.Up(how...)
 		s.Sees("reviewer", "read /workspace/src/a.txt -> ok", "read /run/secrets/token -> ENOENT", "dns 198.51.100.53 denied.example.org A -> 198.51.100.11")
 		s.Sees("sast--scanner", "read /workspace/src/a.txt -> ok", "write /workspace/src/a.txt text=x -> EROFS", "read /run/secrets/token -> ok", "dns 198.51.100.53 allowed.example.org A -> 198.51.100.10", "dns 198.51.100.53 denied.example.org A -> NXDOMAIN")
+		says(s, s.Expect(0, "firewall", "allow", "more.example.org"), "--save doesn't keep it: the base ", " neither allows nor opens more.example.org; who keeps it can")
+		says(s, s.Expect(0, "firewall", "allow", "denied.example.org", "--worker", "sast--scanner"), "--save doesn't keep it: an import gets what its `needs` name")
 		s.Expect(0, "down")
 		if s.Read("workshop.lock") != lock {
 			t.Error("the lock was written")

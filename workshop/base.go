@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/image/reference"
 )
 
@@ -37,8 +38,26 @@ func (f *shared) resolve(work *effort) *Workshop {
 	}
 	w.MCP = slices.Concat(b.MCP, w.MCP)
 	slices.SortFunc(w.MCP, func(a, b MCPServer) int { return strings.Compare(a.Name, b.Name) })
-	w.Container = f.over(b.Container, work)
+	w.Container, w.most = f.over(b.Container, work)
 	return w
+}
+
+// mostOf is what a base lets a project reach at most.
+type mostOf struct {
+	id      string
+	network Network
+}
+
+// BeyondBase returns the ID of a base that neither allows nor opens what a line of allow
+// would have the workshop reach; "" where each does.
+func (w *Workshop) BeyondBase(line firewall.Rule) string {
+	for _, m := range w.most {
+		n := Network{Mode: Value[firewall.Mode]{V: firewall.Restricted}, Allow: []firewall.Rule{line}, Deny: m.network.Deny}
+		if len(networkExcess(n, m.network, &effort{left: maxEffort})) > 0 {
+			return m.id
+		}
+	}
+	return ""
 }
 
 // bases are what the file extends, the nearest first.
@@ -50,8 +69,8 @@ func (f *shared) bases() (out []*shared) {
 }
 
 // over is the container of the file over that of its base, and checks that it is within
-// that of each base.
-func (f *shared) over(b Container, work *effort) Container {
+// that of each base, of which it returns what they let it reach.
+func (f *shared) over(b Container, work *effort) (Container, []mostOf) {
 	c := f.form.Container
 	if c == nil {
 		c = &partialContainer{}
@@ -99,8 +118,10 @@ func (f *shared) over(b Container, work *effort) Container {
 	if c.Mounts != nil {
 		out.Mounts = *c.Mounts
 	}
+	var all []mostOf
 	for _, base := range slices.Backward(f.bases()) {
 		most := base.form.Open.upTo(base.container(work))
+		all = append(all, mostOf{base.id, most.Network})
 		if c.Mounts != nil {
 			out.Mounts = within(out.Mounts, most.Mounts, work)
 		}
@@ -114,7 +135,7 @@ func (f *shared) over(b Container, work *effort) Container {
 			f.add(x.beyond(base))
 		}
 	}
-	return out
+	return out, all
 }
 
 // overCaches are the caches that a project names, with what it says of them and else what

@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/firewall"
 )
 
 // baseOf is a library with a base of these lines, and an import with these.
@@ -125,6 +126,29 @@ func TestBaseKeeps(t *testing.T) {
 		{"a worker of the base above its own limits", baseOf("  container: {image: x, tmp: 128M}\n  workers: [{name: w, container: {tmp: 256M}}]\n", ""), extending("  container: {tmp: 64M}\n"), "widening", "tmp 256M"},
 	} {
 		t.Run(c.name, c.refused)
+	}
+}
+
+// B47: a line is beyond the base, the nearest or another, that neither allows nor opens it.
+func TestBeyondBase(t *testing.T) {
+	const far = "git+https://git.example.org/far"
+	l := baseOf("  extends: {from: \""+far+"\"}\n  container: {network: {allow: [a.example]}}\n  open: {network: {allow: [far.example, near.example]}}\n", "")
+	l[far] = fstest.MapFS{"workshop.yaml": fileOf("workshop:\n  name: far\n  container: {image: x, network: {mode: restricted, allow: [a.example, '*.far.example'], deny: [denied.far.example]}}\n  open: {network: {allow: [far.example]}}\n  workers: [w]\n"), "workers/w.md": workerFile("w", "")}
+	w := mustLoad(t, l, extending(""))
+	const nearID, farID = "git.example.org/acme/workshops//go-review", "git.example.org/far"
+	for _, c := range []struct{ host, want string }{
+		{"a.example", ""}, {"far.example", ""}, {"near.example", farID}, {"x.far.example", nearID}, {"closed.example", farID}, {"denied.far.example", nearID},
+	} {
+		pattern, err := firewall.ParseHostPattern(c.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.BeyondBase(firewall.Rule{Host: pattern, Ports: []firewall.PortRange{{First: 443, Last: 443}}}); got != c.want {
+			t.Errorf("%s: %q, want %q", c.host, got, c.want)
+		}
+	}
+	if w := mustLoad(t, l, "workshop:\n  name: app\n  container: {image: x}\n  workers: [own]\n"); w.BeyondBase(firewall.Rule{}) != "" {
+		t.Error("there is no base")
 	}
 }
 

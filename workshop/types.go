@@ -48,6 +48,8 @@ type Workshop struct {
 	// Needs: it is a file to be imported, without a container and an image of its own;
 	// Container is what it needs.
 	Needs bool
+
+	most []mostOf
 }
 
 // Opened is something that a project which extends a workshop may have beyond it.

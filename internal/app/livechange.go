@@ -64,6 +64,9 @@ type LiveChange struct {
 	Worker  string    // that --save takes: see [roomFlag]
 	Until   time.Time // zero: it has no end of its own
 	Cut     int       // connections that ended
+	// Unsavable says why --save would refuse what the file doesn't have, and where that
+	// belongs instead; empty: it writes it, or the file isn't the guard's.
+	Unsavable string
 	// Stale is the path of the workshop file, where the guard has another policy.
 	Stale string
 }
@@ -129,6 +132,17 @@ func (env *Env) ChangeLive(ctx context.Context, o RuleChange) (*LiveChange, erro
 		slices.Sort(done.Workers)
 		if !rooms[0].known {
 			done.Stale = t.File
+			return nil
+		}
+		save := o
+		save.Worker, save.Rules = done.Worker, nil
+		for i, in := range done.InFile {
+			if in == "" {
+				save.Rules = append(save.Rules, rules[i])
+			}
+		}
+		if s, _ := env.saved(ctx, t); s != nil && len(save.Rules) > 0 && o.For == 0 {
+			done.Unsavable = env.unsavable(ctx, s, save)
 		}
 		return nil
 	})

@@ -73,5 +73,5 @@ func (s *Source) wholeList(rules []firewall.Rule) string {
 	if line, mode := edit.NetworkOf(s.text(), ""); line > 0 && mode == "" {
 		where = fmt.Sprintf("into network (line %d), `%s`", line, lines)
 	}
-	return "a list here takes the place of the base's: write it whole " + where + ", and run this again"
+	return "a list here takes the place of the base's: write it whole " + where + ", then run it with --save"
 }

@@ -42,9 +42,9 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 			return nil, err
 		}
 		network = &s.Worker(o.Worker).Container.Network
-		if why := s.listFor(o.Worker).elsewhere; why != "" && !o.Deny {
-			return nil, Fail(CodeRefused, "%s; nothing was written", why)
-		}
+	}
+	if err := s.cantSave(o); err != nil {
+		return nil, err
 	}
 	if network.Mode.V == firewall.None {
 		file := env.Shown(s.Path)
@@ -71,6 +71,10 @@ func (env *Env) SaveRules(ctx context.Context, o RuleChange) (*Rewritten, error)
 		env.say("%s has that already; nothing changed", env.Shown(s.Path))
 	case err == nil && o.Worker == "" && !o.Deny:
 		done.NotFor = s.without(before, o.Rules)
+		not, _ := s.notReached(o)
+		for _, n := range not {
+			env.say("not for %s: %s", n.workers, n.why)
+		}
 	}
 	return done, err
 }
@@ -179,10 +183,10 @@ func (s *Source) sharedList(text []byte, o RuleChange, own bool, others []string
 			alone = fmt.Sprintf("for what is imported as %s alone, add `deny: [%s]` to network of grant.%s", as, strings.Join(list, ", "), as)
 		}
 		return Fail(CodeUsage, "%s has no deny list of its own, and a line of the workshop's is for %s too; nothing was written", o.Worker, WorkersText(others)).
-			Hint("for all of them: leave out --worker; %s", alone)
+			Hint("for all of them: `--save` without --worker; %s", alone)
 	}
 	list = ruleTexts(s.Workshop.Container.Network.Allow)
-	alone := fmt.Sprintf("for %s alone: give the others the list that they have now, and run this again:", o.Worker)
+	alone := fmt.Sprintf("for %s alone: give the others the list that they have now, then run it with --save:", o.Worker)
 	for _, name := range others {
 		if as, _, _ := strings.Cut(s.Worker(name).Import(), "--"); as != "" {
 			alone += fmt.Sprintf("\n  in the network of grant.%s: allow: [%s]", as, strings.Join(list, ", "))
@@ -192,10 +196,10 @@ func (s *Source) sharedList(text []byte, o RuleChange, own bool, others []string
 	}
 	if own {
 		return Fail(CodeUsage, "a line for %s has to be in the workshop's list, too, as a worker only narrows (B40), and that list is for %s as well; nothing was written", o.Worker, WorkersText(others)).
-			Hint("for all of them: run it without --worker, then again as it is; %s", alone)
+			Hint("for all of them: `--save` without --worker, then again with it; %s", alone)
 	}
 	return Fail(CodeUsage, "%s has no allow list of its own, and a line of the workshop's is for %s too; nothing was written", o.Worker, WorkersText(others)).
-		Hint("for all of them: leave out --worker; %s", alone)
+		Hint("for all of them: `--save` without --worker; %s", alone)
 }
 
 // ruleTexts are lines of allow as a file has them on one line, a preset in the place of

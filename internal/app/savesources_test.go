@@ -113,7 +113,7 @@ func TestSaveForImportsThatInherit(t *testing.T) {
 func TestSaveForABasesWorker(t *testing.T) {
 	s := newShared(t)
 	s.release("v1.1.0", "  container: {image: 'x.example/x@sha256:"+strings.Repeat("a", 64)+"', network: {mode: restricted, allow: [base.example.org, other.example.org]}}\n  open: {network: {allow: [open.example.org]}}\n")
-	text := strings.Replace(readFile(t, filepath.Join(s.repo, "workshop.yaml")), "instructions: Scan.", "instructions: Scan., container: {network: {allow: [base.example.org]}}", 1)
+	text := strings.Replace(readFile(t, filepath.Join(s.repo, "workshop.yaml")), "instructions: Scan.", "instructions: Scan., container: {network: {allow: [base.example.org]}}}, {name: free, tools: [], instructions: x", 1)
 	if err := os.WriteFile(filepath.Join(s.repo, "workshop.yaml"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -186,13 +186,77 @@ func TestSaveBelowABase(t *testing.T) {
 	}
 	project("    network: {mode: restricted, allow: [base.example.org]}\n")
 	_, err = s.env.SaveRules(t.Context(), allow(t, "", "closed.example.org"))
-	s.fails("the base has no such line", err, CodeInvalid, "would be invalid")
+	s.fails("the base has no such line", err, CodeRefused, "the base "+s.id.String()+" neither allows nor opens closed.example.org; nothing was written")
 	if _, err = s.env.SaveRules(t.Context(), allow(t, "", "open.example.org")); err != nil {
 		t.Fatalf("%v\n%s", err, s.said.String())
 	}
 	if now := s.read("workshop.yaml"); !strings.Contains(now, "allow: [base.example.org, open.example.org]") {
 		t.Errorf("it has\n%s", now)
 	}
+}
+
+// TestUnsavable: what `--save` would refuse isn't recommended for what was allowed live. It is
+// said where the line belongs, and a host that the base doesn't open comes before all else
+// (B47).
+func TestUnsavable(t *testing.T) {
+	s := newShared(t)
+	load := func(file string) *Source {
+		t.Helper()
+		s.write("workshop.yaml", file)
+		s.lock(LockOptions{})
+		src, err := s.env.Load(t.Context())
+		if err != nil {
+			t.Fatalf("%v\n%s", err, s.said.String())
+		}
+		return src
+	}
+	check := func(name string, src *Source, o RuleChange, want string) {
+		t.Helper()
+		got := s.env.unsavable(t.Context(), src, o)
+		if want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, notWritten) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+		_, err := s.env.SaveRules(t.Context(), o)
+		if said := s.said.String(); (err == nil) != (want == "") {
+			t.Errorf("%s: --save: %v, the hint: %q\n%s", name, err, got, said)
+		}
+		s.said.Reset()
+	}
+	s.release("v1.1.0", "  needs: {network: {mode: restricted, allow: [needed.example.org]}}\n")
+	imports := "workshop:\n  name: app\n  container: {image: host, network: {mode: restricted, allow: [needed.example.org]}}\n  imports: [{as: sast, from: '" + s.from + "', version: ^1}]\n  grant: {sast: {network: {mode: restricted, allow: [needed.example.org]}}}\n"
+	const needs = "an import gets what its `needs` name"
+	src := load(imports)
+	check("an import alone", src, allow(t, "", "more.example.org"), needs)
+	check("an import's worker", src, allow(t, "sast--scan", "more.example.org"), needs)
+	src = load(imports + "  workers: [{name: own, tools: [], instructions: x}]\n")
+	check("an import's worker", src, allow(t, "sast--scan", "more.example.org"), needs)
+	check("all of them", src, allow(t, "", "more.example.org"), "")
+	if _, err := s.env.SaveRules(t.Context(), allow(t, "", "another.example.org")); err != nil || !strings.Contains(s.said.String(), "not for sast--scan: "+needs) {
+		t.Errorf("%v\n%s", err, s.said.String())
+	}
+	s.said.Reset()
+	if _, err := s.env.SaveRules(t.Context(), allow(t, "sast--scan", "needed.example.org")); err != nil || !strings.Contains(s.said.String(), "is allowed already") {
+		t.Errorf("%v\n%s", err, s.said.String())
+	}
+	src = load(imports + "  workers: [{name: own, tools: [], instructions: x}, {name: other, tools: [], instructions: x}]\n")
+	check("others would have it", src, allow(t, "own", "more.example.org"), "for own alone: give the others the list that they have now")
+
+	s.release("v2.0.0", "  container: {network: {mode: restricted, allow: [base.example.org]}}\n  open: {workers: true, network: {allow: [open.example.org]}}\n")
+	base := "workshop:\n  name: app\n  extends: {from: '" + s.from + "', version: ^2}\n  container:\n    image: host\n"
+	closed := "the base " + s.id.String() + " neither allows nor opens closed.example.org; who keeps it can open it: `open: {network: {allow: [closed.example.org]}}`"
+	src = load(base)
+	check("no list, closed", src, allow(t, "", "closed.example.org"), closed)
+	check("no list, closed, for a worker", src, allow(t, "scan", "closed.example.org"), closed)
+	check("no list", src, allow(t, "", "open.example.org"), "a list here takes the place of the base's: write it whole")
+	deny := RuleChange{Deny: true, Rules: allow(t, "", "closed.example.org").Rules}
+	src = load(base + "    network: {allow: [base.example.org]}\n")
+	check("a list, closed", src, allow(t, "", "closed.example.org"), closed)
+	check("denied", src, deny, "")
+	check("a list", src, allow(t, "", "open.example.org"), "")
+
+	s.release("v3.0.0", "  container: {image: 'x.example/x@sha256:"+strings.Repeat("a", 64)+"'}\n")
+	src = load("workshop:\n  name: app\n  extends: {from: '" + s.from + "', version: ^3}\n")
+	check("no network", src, allow(t, "", "closed.example.org"), closed)
 }
 
 // TestSaveInheritedMode: a list of the project's is edited also where the mode is its base's,

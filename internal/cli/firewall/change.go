@@ -157,8 +157,12 @@ func (a verbs) sayChanged(done *app.LiveChange, o app.RuleChange) {
 		if o.ECH {
 			flags += " --ech"
 		}
-		f.Hint("to keep it: `workshop firewall %s %s%s --save`, or add to network.%s in workshop.yaml:\n- %s",
-			o.Verb(), words, flags, o.Verb(), strings.Join(lines, "\n- "))
+		if done.Unsavable != "" {
+			f.Hint("--save doesn't keep it: %s", done.Unsavable)
+		} else {
+			f.Hint("to keep it: `workshop firewall %s %s%s --save`, or add to network.%s in workshop.yaml:\n- %s",
+				o.Verb(), words, flags, o.Verb(), strings.Join(lines, "\n- "))
+		}
 	}
 	if len(args) > 0 {
 		f.Hint("to take it back: `workshop firewall reload --reset`, which drops every live change")
