@@ -85,3 +85,12 @@ func (l *live) ownedBy(c firewall.Live) error {
 	}
 	return nil
 }
+
+// lease takes the value of a line's credential; nil if there is none now.
+func (r *room) lease(rule *firewall.Rule) *lease.Held {
+	l, ok := lease.LineOf(r.name, *rule)
+	if !ok {
+		return nil
+	}
+	return r.guard.leases.Take(l)
+}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/guard/policy"
@@ -50,6 +52,10 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	}
 	if inherited.control > 0 && !given(fs, "control") {
 		*path = ""
+	}
+	if err := keepMemory(); err != nil {
+		fmt.Fprintf(stdout, "FAILED %v\n", err)
+		return 1
 	}
 	debug.SetMemoryLimit(memoryLimit)
 	debug.SetGCPercent(50) // small heaps: memory is dearer than the collector here
@@ -97,4 +103,16 @@ func hostAddrs(list string) ([]netip.Addr, error) {
 		out = append(out, a.Unmap())
 	}
 	return out, nil
+}
+
+// keepMemory keeps the guard's memory, which has values of credentials, from files of cores
+// and from other processes of its user.
+func keepMemory() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("PR_SET_DUMPABLE: %w", err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("RLIMIT_CORE: %w", err)
+	}
+	return nil
 }

@@ -10,22 +10,33 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/request"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/lease"
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
+
+// endpoint is what a session to an endpoint does otherwise than one of plain HTTP. All of its
+// methods that sessions of both kinds call are for a nil one too.
+type endpoint struct {
+	name string
+	// held is the value of the credential for the request being served; nil: its line has
+	// none. using: until it is sent.
+	held  *lease.Held
+	using bool
+}
 
 // Endpoint serves the requests of a worker's tools to the endpoint at: those that its line
 // has are sent to its host by TLS, with the path and the query that were checked (B34).
 func (r *Room) Endpoint(ctx context.Context, c *net.TCPConn, at string) {
-	s := &httpSession{room: r, ctx: ctx, c: c, kind: events.Endpoint, at: at}
+	s := &httpSession{room: r, ctx: ctx, c: c, kind: events.Endpoint, at: &endpoint{name: at}}
 	s.run()
 }
 
 // serveEndpoint decides about one request and carries it. What is refused costs no packet.
 func (s *httpSession) serveEndpoint(req *http.Request) (keep bool, err error) {
 	p := s.room.Policy()
-	line, _ := p.Matcher.Endpoint(s.at)
+	line, _ := p.Matcher.Endpoint(s.at.name)
 	if line == nil {
-		return false, fmt.Errorf("the policy has no endpoint %q any more", s.at)
+		return false, fmt.Errorf("the policy has no endpoint %q any more", s.at.name)
 	}
 	name, _ := line.Host.Name()
 	to := authority{name: name, port: line.Ports[0].First}
@@ -37,8 +48,7 @@ func (s *httpSession) serveEndpoint(req *http.Request) (keep bool, err error) {
 	// The body isn't read, so a connection with one can't be reused.
 	keepRefused := bodyless(req) && !req.Close
 	method := strings.Clone(req.Method)
-	x := route{Decision: decideRequest(p, s.at, method, target), to: to}
-	x.again = func(p *policy.Room) firewall.Decision { return decideRequest(p, s.at, method, target) }
+	x := route{Decision: decideRequest(p, s.at.name, method, target), to: to}
 	if !x.Allowed {
 		s.report(x.Decision, to)
 		if x.Reason == firewall.ReasonRequest {
@@ -46,9 +56,19 @@ func (s *httpSession) serveEndpoint(req *http.Request) (keep bool, err error) {
 		}
 		return keepRefused, s.room.denied(s.c, to, x.Decision, keepRefused)
 	}
-	if s.room.Roots == nil || s.room.Roots() == nil {
+	if !s.at.take(s.room, line) {
+		s.drop()
+		return keepRefused, s.noCredential(line, to, keepRefused)
+	}
+	defer s.at.drop()
+	if err := s.at.checkOwn(req.Header); err != nil {
+		s.refuse(&badRequest{why: err.Error(), reason: events.ReasonAmbiguous, to: to})
+		return false, nil
+	}
+	if s.at.roots(s.room) == nil {
 		return keepRefused, s.notYet(keepRefused)
 	}
+	x.again = s.at.again(line.Endpoint.Credential, method, target)
 	if err := s.dial(p, x, to); err != nil {
 		return keepRefused, s.unreachable(to, err, keepRefused)
 	}
@@ -68,6 +88,19 @@ func decideRequest(p *policy.Room, at, method string, target request.Target) fir
 	return d
 }
 
+// again returns what decides about a request that runs: by its line and the credential that
+// it has. That a lease ends doesn't end it.
+func (e *endpoint) again(credential, method string, target request.Target) func(*policy.Room) firewall.Decision {
+	held := e.held
+	return func(p *policy.Room) firewall.Decision {
+		d := decideRequest(p, e.name, method, target)
+		if d.Allowed && (d.Rule.Endpoint.Credential != credential || held != nil && held.Revoked()) {
+			return firewall.Decision{Rule: d.Rule, Reason: events.ReasonCredential}
+		}
+		return d
+	}
+}
+
 // overriding are headers by which servers take another method or path than the request
 // line has.
 var overriding = []string{
@@ -80,10 +113,10 @@ func (s *httpSession) checkRequest(req *http.Request, line *firewall.Rule) (requ
 	here := strings.TrimPrefix(line.Endpoint.URL(), "http://")
 	// http.ReadRequest has replaced the header of an absolute-form target.
 	if req.URL.IsAbs() || req.URL.Host != "" {
-		return request.Target{}, fmt.Errorf("the request must name a path: this is the endpoint %q, and no proxy", s.at)
+		return request.Target{}, fmt.Errorf("the request must name a path: this is the endpoint %q, and no proxy", s.at.name)
 	}
 	if h := strings.ToLower(req.Host); h != here && h != strings.Replace(here, "127.0.0.1", "localhost", 1) {
-		return request.Target{}, fmt.Errorf("the Host header must be %s, the address of the endpoint %q", here, s.at)
+		return request.Target{}, fmt.Errorf("the Host header must be %s, the address of the endpoint %q", here, s.at.name)
 	}
 	target, err := request.ParseTarget(strings.Clone(req.RequestURI), request.Options{EncodedSlash: line.Endpoint.EncodedSlash})
 	if err != nil {
@@ -119,8 +152,8 @@ const maxShown = 20
 func (s *httpSession) requestDenied(line *firewall.Rule, method string, target request.Target, keep bool) error {
 	rules := line.Endpoint.Requests
 	var b strings.Builder
-	what := fmt.Sprintf("%s of this path is not allowed at the endpoint %s: do not retry, tell the person", method, s.at)
-	fmt.Fprintf(&b, "workshop: %s %s is not allowed at the endpoint %s (%s). It has these requests:\n", method, target.Path(), s.at, line.Host)
+	what := fmt.Sprintf("%s of this path is not allowed at the endpoint %s: do not retry, tell the person", method, s.at.name)
+	fmt.Fprintf(&b, "workshop: %s %s is not allowed at the endpoint %s (%s). It has these requests:\n", method, target.Path(), s.at.name, line.Host)
 	for i, r := range rules {
 		if i == maxShown {
 			fmt.Fprintf(&b, "  and %d more\n", len(rules)-i)
@@ -134,16 +167,37 @@ func (s *httpSession) requestDenied(line *firewall.Rule, method string, target r
 
 // notYet answers 503 while the guard has nothing to verify the host's certificate by.
 func (s *httpSession) notYet(keep bool) error {
-	what := fmt.Sprintf("the endpoint %s is closed: the guard has no certificates to verify its host by; the person can run `workshop up`", s.at)
+	what := fmt.Sprintf("the endpoint %s is closed: the guard has no certificates to verify its host by; the person can run `workshop up`", s.at.name)
 	return respond(s.c, http.StatusServiceUnavailable, what, nil, "workshop: "+what+"\n", keep)
 }
 
-// fromHost changes what a response of an endpoint's host says about where things are: a
-// redirect to itself leads to the endpoint, and a tool isn't sent elsewhere by headers.
-func (s *httpSession) fromHost(h http.Header) {
+// target is the target that is sent: at an endpoint the one that was checked, byte for byte.
+func (e *endpoint) target(req *http.Request) string {
+	if e != nil || req.Method == http.MethodOptions && req.RequestURI == "*" {
+		return req.RequestURI
+	}
+	return req.URL.RequestURI()
+}
+
+// answered takes the response of an endpoint's host: it can neither send a tool elsewhere by
+// headers nor, where a credential was sent, give a worker a session of its own. A redirect to
+// itself leads to the endpoint.
+func (s *httpSession) answered(resp *http.Response) {
+	if s.at == nil {
+		return
+	}
+	h := resp.Header
 	h.Del("Alt-Svc")
 	h.Del("Refresh")
-	line, _ := s.room.Policy().Matcher.Endpoint(s.at)
+	if s.at.held != nil {
+		h.Del("Set-Cookie")
+		h.Del("Set-Cookie2")
+		h.Del("Clear-Site-Data")
+		if resp.StatusCode == http.StatusUnauthorized {
+			s.at.held.Refused()
+		}
+	}
+	line, _ := s.room.Policy().Matcher.Endpoint(s.at.name)
 	if line == nil {
 		return
 	}

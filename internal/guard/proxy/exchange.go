@@ -24,7 +24,8 @@ import (
 func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 	upgrade := cleanHeaders(req.Header)
 	req.Header.Del("Content-Length")
-	if err := s.requests.writeHead(req, s.at != ""); err != nil {
+	s.at.clean(req.Header)
+	if err := s.requests.writeHead(req, s.at); err != nil {
 		return false, s.broken(err)
 	}
 	forget(req)
@@ -109,9 +110,7 @@ func (s *httpSession) respond(cw *bufio.Writer, req *http.Request, upgrade strin
 			return false, s.broken(err)
 		}
 		fl.inHead = false
-		if s.at != "" {
-			s.fromHost(resp.Header)
-		}
+		s.answered(resp)
 		if len(resp.Header) > smallLines && !s.largeUp.take() {
 			return false, errBusy
 		}
@@ -224,15 +223,11 @@ func (c chunks) Read(b []byte) (int, error) {
 }
 
 // writeHead serializes the request's head again, in origin-form, so that none of
-// the client's bytes reach the upstream as written, except the target of a request that
-// was checked by it.
-func (s *requestSide) writeHead(req *http.Request, checked bool) error {
-	target := req.URL.RequestURI()
-	if checked || req.Method == http.MethodOptions && req.RequestURI == "*" {
-		target = req.RequestURI
-	}
+// the client's bytes reach the upstream as written, except the target of a request to an
+// endpoint, at, that was checked by it.
+func (s *requestSide) writeHead(req *http.Request, at *endpoint) error {
 	w := s.ubw
-	if _, err := io.WriteString(w, req.Method+" "+target+" HTTP/1.1\r\nHost: "+req.Host+"\r\n"); err != nil {
+	if _, err := io.WriteString(w, req.Method+" "+at.target(req)+" HTTP/1.1\r\nHost: "+req.Host+"\r\n"); err != nil {
 		return err
 	}
 	if err := req.Header.Write(w); err != nil {
@@ -244,8 +239,7 @@ func (s *requestSide) writeHead(req *http.Request, checked bool) error {
 	case req.ContentLength > 0, req.Method == http.MethodPost, req.Method == http.MethodPut, req.Method == http.MethodPatch:
 		io.WriteString(w, "Content-Length: "+itoa(req.ContentLength)+"\r\n")
 	}
-	_, err := io.WriteString(w, "\r\n")
-	return err
+	return at.endHead(w)
 }
 
 // sendBody sends the body by the framing that the head declares; http.ReadRequest

@@ -54,8 +54,8 @@ type httpSession struct {
 	first *way
 	// explicit says that requests are in absolute-form or CONNECT.
 	explicit bool
-	// at, if set, is the name of the endpoint that requests are to.
-	at string
+	// at, if set, is the endpoint that requests are to.
+	at *endpoint
 
 	requests *requestSide
 	up       *way
@@ -68,8 +68,12 @@ type httpSession struct {
 	large, largeUp place // of a request's head and of a response's
 }
 
-// upstream is the host of requests for an upstream connection, and what was dialled.
-type upstream struct{ host, to authority }
+// upstream is the host of requests for an upstream connection, what was dialled, and the
+// credential's value that it has had ([lease.Held.ID]; 0: none).
+type upstream struct {
+	host, to authority
+	value    uint64
+}
 
 // Buffers return to these pools when their connection has ended in order, not by
 // defer: after a panic another goroutine may still hold them.
@@ -79,7 +83,7 @@ var (
 )
 
 func putReader(br *bufio.Reader) { br.Reset(nil); readers.Put(br) }
-func putWriter(w *bufio.Writer)  { w.Reset(nil); writers.Put(w) }
+func putWriter(w *bufio.Writer)  { w.Reset(nil); wipe(w); writers.Put(w) }
 
 // run serves requests until one ends the connection.
 func (s *httpSession) run() {
@@ -99,7 +103,7 @@ func (s *httpSession) run() {
 	ended := false
 	defer func() { s.room.Flows.end(s.flow, ended) }()
 	if s.first != nil {
-		s.use(s.first, upstream{*s.only, *s.only})
+		s.use(s.first, upstream{host: *s.only, to: *s.only})
 	}
 	s.large.large, s.largeUp.large = s.room.Large, s.room.Large
 	defer s.large.free()
@@ -193,7 +197,7 @@ func (s *httpSession) stillAllowed(p *policy.Room) bool {
 
 // serve decides about one request and carries it.
 func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
-	if s.at != "" {
+	if s.at != nil {
 		return s.serveEndpoint(req)
 	}
 	if s.explicit && req.Method == http.MethodConnect {
@@ -293,7 +297,7 @@ func whyUnreachable(err error) string {
 
 // dial connects to a request's destination, unless the last request had the same.
 func (s *httpSession) dial(p *policy.Room, x route, host authority) error {
-	to := upstream{host, x.to}
+	to := upstream{host, x.to, s.at.value()}
 	if s.up != nil && s.upTo == to && s.ubr.Buffered() == 0 && quiet(s.up.conn) {
 		if b := s.up.budget; b == nil || b.wait() == 0 {
 			s.again(x)
@@ -305,11 +309,9 @@ func (s *httpSession) dial(p *policy.Room, x route, host authority) error {
 	if err != nil {
 		return err
 	}
-	if s.at != "" {
-		if err := s.secure(up, host.host()); err != nil {
-			up.end()
-			return err
-		}
+	if err := s.at.secure(s.ctx, up, host.host()); err != nil {
+		up.end()
+		return err
 	}
 	s.use(up, to)
 	return nil
@@ -318,7 +320,7 @@ func (s *httpSession) dial(p *policy.Room, x route, host authority) error {
 // again makes a kept upstream one for the next request of an endpoint: whether it is still
 // allowed, the request says.
 func (s *httpSession) again(x route) {
-	if s.at == "" {
+	if s.at == nil {
 		return
 	}
 	s.room.Flows.set(s.flow, s.up.conn, func() { s.up.decide = x.again })

@@ -13,16 +13,43 @@ import (
 	"github.com/llmdo/workshop/internal/guard/events"
 )
 
+// roots are what the host's certificate is verified by: those that came with the credential,
+// or the room's; nil: nothing.
+func (e *endpoint) roots(r *Room) *x509.CertPool {
+	switch {
+	case e.held != nil && e.held.Roots != nil:
+		return e.held.Roots
+	case r.Roots == nil:
+		return nil
+	}
+	return r.Roots()
+}
+
+// value is the number of the credential's value; 0: none.
+func (e *endpoint) value() uint64 {
+	if e == nil || e.held == nil {
+		return 0
+	}
+	return e.held.ID
+}
+
 // secure begins TLS with the host of an endpoint, whose certificate must be valid for its
-// name by the room's roots (B33). Errors are a [certificateError] or of the connection.
-func (s *httpSession) secure(w *way, host string) error {
-	place, ok := s.room.Secure.Try()
+// name (B33). Errors are a [certificateError] or of the connection.
+func (e *endpoint) secure(ctx context.Context, w *way, host string) error {
+	if e == nil {
+		return nil
+	}
+	roots := e.roots(w.room)
+	if roots == nil {
+		return &certificateError{"there is nothing to verify the host's certificate by"} // crypto/tls would take the system's
+	}
+	place, ok := w.room.Secure.Try()
 	if !ok {
 		return errBusy
 	}
 	w.place = &place
-	c := tls.Client(rawWay{w}, &tls.Config{ServerName: host, RootCAs: s.room.Roots(), MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
-	ctx, cancel := context.WithTimeout(s.ctx, egress.Timeout)
+	c := tls.Client(rawWay{w}, &tls.Config{ServerName: host, RootCAs: roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+	ctx, cancel := context.WithTimeout(ctx, egress.Timeout)
 	defer cancel()
 	if err := c.HandshakeContext(ctx); err != nil {
 		if bad := new(tls.CertificateVerificationError); errors.As(err, &bad) {

@@ -139,7 +139,7 @@ func FuzzForward(f *testing.F) {
 		req.Header.Del("Content-Length")
 		var out bytes.Buffer
 		s := &requestSide{ubw: bufio.NewWriter(&out)}
-		if err := s.writeHead(req, false); err != nil {
+		if err := s.writeHead(req, nil); err != nil {
 			t.Fatal(err)
 		}
 		s.ubw.Flush()
