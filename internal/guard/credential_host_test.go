@@ -135,3 +135,28 @@ func TestB45_CredentialIsNowhere(t *testing.T) {
 		t.Errorf("files of cores: %v", fields)
 	}
 }
+
+// TestB33_CredentialOfTwoHosts is attack 22: hosts of one address share neither a connection
+// nor a value.
+func TestB33_CredentialOfTwoHosts(t *testing.T) {
+	p := keyPolicy(t)
+	second := at(t, "second 601 second.example.org", "GET /**")
+	second.Endpoint.Credential = "other"
+	p.Rooms[0].Allow = append(p.Rooms[0].Allow, second)
+	w := apiWorld(t, p)
+	w.in.Answer("allowed.example.org", testnet.A(testnet.Allowed))
+	w.in.Answer("second.example.org", testnet.A(testnet.Allowed))
+	b, _ := w.attach()
+	b.lease(1, canary)
+	secondLine := lease.Line{Room: "room", At: "second", Host: "second.example.org", Port: 443, Credential: "other"}
+	b.say(&lease.Lease{Line: secondLine, Generation: 1, Header: "Authorization", Value: lease.Value("Bearer second")})
+	for _, x := range []struct{ port, host, value string }{{"600", "allowed.example.org", canary}, {"601", "second.example.org", "Bearer second"}, {"600", "allowed.example.org", canary}} {
+		resp, body := w.send("127.0.0.1:"+x.port, "GET /repos/a HTTP/1.1\r\nHost: 127.0.0.1:"+x.port+"\r\nConnection: close\r\n\r\n")
+		if resp.StatusCode != 200 || !strings.Contains(body, `"sni":"`+x.host+`"`) || !strings.Contains(body, `"host":"`+x.host+`"`) || !strings.Contains(body, x.value) {
+			t.Errorf("%+v: %s %s", x, resp.Status, body)
+		}
+	}
+	if n := w.in.Conns(testnet.Allowed, 443); n != 3 {
+		t.Errorf("%d connections, want 3", n)
+	}
+}

@@ -59,6 +59,7 @@ func TestStore(t *testing.T) {
 	for _, change := range []func(*Lease){
 		func(m *Lease) { m.Generation = 2 }, func(m *Lease) { m.Value = Value("Bearer b") }, func(m *Lease) { m.Header = "X-Api-Key" }, func(m *Lease) { m.Roots = [][]byte{{1}} },
 	} {
+		s.Put(leaseOf(github, 1, "Bearer a"))
 		before := s.Take(github)
 		m := leaseOf(github, 1, "Bearer a")
 		change(m)
