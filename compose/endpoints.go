@@ -7,6 +7,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/firewall/presets"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -40,11 +41,20 @@ func (c *compiler) endpoints(rooms []roomGroup) {
 	}
 }
 
-// endpointEnv says in a worker's environment where its endpoints are.
+// endpointEnv says in a worker's environment where its endpoints are; one with the name of
+// a preset leads the preset's tools there.
 func (c *compiler) endpointEnv(e types.MappingWithEquals, n *workshop.Network) {
 	for _, r := range n.Allow {
-		if at := r.Endpoint.At; at != "" {
-			e[EndpointVariable(at)] = ptr(firewall.Endpoint{Port: c.endpointPorts[at]}.URL())
+		at := r.Endpoint.At
+		if at == "" {
+			continue
+		}
+		url := firewall.Endpoint{Port: c.endpointPorts[at]}.URL()
+		e[EndpointVariable(at)] = ptr(url)
+		if p, ok := presets.Get(at); ok {
+			for name, value := range p.Endpoint(url) {
+				e[name] = ptr(value)
+			}
 		}
 	}
 }

@@ -69,6 +69,11 @@ func TestEndpointPorts(t *testing.T) {
 			t.Errorf("worker %d: %q, want %q", i, have, want)
 		}
 	}
+	w.Workers[0].Container.Env["npm_config_replace_registry_host"] = val("never")
+	e := compiled(t, w).Project.Services[w.Workers[0].Name].Environment
+	if got, want := *e["npm_config_registry"]+" "+*e["npm_config_replace_registry_host"], "http://127.0.0.1:612/ never"; got != want {
+		t.Errorf("npm's variables: %s, want %s", got, want)
+	}
 	bare.Ports = []firewall.PortRange{{First: 600, Last: 999}}
 	w.Workers[1].Container.Network.Allow = []firewall.Rule{npm, bare}
 	if _, err := Compile(w); err == nil || !strings.Contains(err.Error(), "is left for the endpoint") {

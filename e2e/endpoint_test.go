@@ -5,12 +5,15 @@ package e2e
 import (
 	"encoding/pem"
 	"net/http/httptest"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/llmdo/workshop/e2e/scenario"
 	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // endpointLine makes allowed.example.org an endpoint of the workshop restricted.
@@ -64,5 +67,46 @@ func TestB34_Endpoint(t *testing.T) {
 	s.Sees("worker", "http http://127.0.0.1:600/user -> 502")
 	if n := strings.Count(s.Logs("guard"), "certificate"); n == 0 {
 		t.Error("no event says that the certificate isn't accepted")
+	}
+}
+
+// The tools of presets find endpoints of the presets' names by themselves, and what they
+// want to write is refused.
+func TestEndpointTools(t *testing.T) {
+	scenario.NotRootless(t, "nothing of it depends on who runs it")
+	s := scenario.New(t, "tools", "npm, pip and go use the endpoints of their names without any setting, and npm publish is told which requests there are")
+	s.Env = append(s.Env, "SSL_CERT_FILE="+filepath.Join(s.Dir, "ca.pem"))
+	edit(s, "        - allowed.example.org   # nothing that a tool needs\n", `        - {host: `+testnet.NPMHost+`, at: npm, requests: ["GET,HEAD *"], encoded_slash: true}
+        - {host: `+testnet.PyPIHost+`, at: pypi, requests: ["GET,HEAD /simple/**"]}
+        - `+testnet.FilesHost+`
+        - {host: `+testnet.GoHost+`, at: go, requests: ["GET /example.org/**"]}
+`)
+	edit(s, "      NPM_CONFIG_CAFILE: /ca.pem\n      NPM_CONFIG_REGISTRY: https://npm.example.org\n", "      GONOSUMDB: \"*\"\n")
+	edit(s, "      PIP_INDEX_URL: https://pypi.example.org/simple\n", "")
+	s.Up()
+	for _, x := range []struct {
+		name    string
+		needs   []string
+		command string
+		code    int
+		want    string
+	}{
+		{"npm", []string{"npm", "node"}, `cd /tmp && npm install greeting && node -p "require('greeting')"`, 0, testnet.Greeting},
+		{"npm publish", []string{"npm"}, `mkdir /tmp/p && cd /tmp/p && npm init -y && npm config set //127.0.0.1:601/:_authToken x && npm publish`, 1, "PUT of this path is not allowed at the endpoint npm"},
+		{"pip", []string{"python3", "pip3"}, "cd /tmp && python3 -m pip install --retries 1 --no-cache-dir --target py greeting && PYTHONPATH=py python3 -c 'import greeting; print(greeting.text)'", 0, testnet.Greeting},
+		{"go", []string{"go"}, "mkdir /tmp/g && cd /tmp/g && go mod init example.org/g && go get " + testnet.GoModule + "@latest && cat $(go list -m -f '{{.Dir}}' " + testnet.GoModule + ")/greeting.go", 0, testnet.Greeting},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			for _, program := range x.needs {
+				testutil.Require(t, slices.ContainsFunc(strings.Split("/usr/bin/ /usr/local/bin/ /usr/local/go/bin/", " "), func(dir string) bool {
+					_, err := exec.LookPath(dir + program)
+					return err == nil
+				}), "there is no "+program+" where a worker finds it")
+			}
+			d := s.Run("exec", "builder", "--", "sh", "-c", x.command)
+			if d.Code != x.code || !strings.Contains(d.Out+d.Err, x.want) {
+				t.Errorf("exit code %d, want %d with %q:\n%s%s", d.Code, x.code, x.want, d.Out, d.Err)
+			}
+		})
 	}
 }

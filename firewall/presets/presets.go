@@ -34,6 +34,19 @@ type Preset struct {
 	// Source is the address of the public page that the facts are from.
 	Source string `json:"source"`
 	Rules  []Rule `json:"rules"`
+	// Environment is what leads the preset's tools to an endpoint of its name: variables of
+	// a worker, in whose values ${URL} is the endpoint's address. Nil: there is nothing
+	// that all of them read.
+	Environment map[string]string `json:"environment,omitempty"`
+}
+
+// Endpoint returns Environment for an endpoint at url.
+func (p Preset) Endpoint(url string) map[string]string {
+	out := make(map[string]string, len(p.Environment))
+	for name, value := range p.Environment {
+		out[name] = strings.ReplaceAll(value, "${URL}", url)
+	}
+	return out
 }
 
 // Rule is one host of a preset.
@@ -83,13 +96,14 @@ func parse(name string, data []byte) (Preset, error) {
 		Note        string
 		Source      string
 		Rules       []struct{ Host, Ports, Purpose string }
+		Environment map[string]string
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&raw); err != nil {
 		return Preset{}, err
 	}
-	p := Preset{Name: name, Version: raw.Version, Description: raw.Description, Note: raw.Note, Source: raw.Source}
+	p := Preset{Name: name, Version: raw.Version, Description: raw.Description, Note: raw.Note, Source: raw.Source, Environment: raw.Environment}
 	for _, r := range raw.Rules {
 		host, err := firewall.ParseHostPattern(r.Host)
 		if err != nil {

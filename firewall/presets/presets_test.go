@@ -54,6 +54,16 @@ func TestEveryPreset(t *testing.T) {
 				t.Errorf("%s: %q isn't one line", name, s)
 			}
 		}
+		leads := p.Environment == nil
+		for variable, value := range p.Environment {
+			leads = leads || strings.HasPrefix(value, "${URL}")
+			if strings.Trim(variable, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_npmcofigrestyplah") != "" || strings.Contains(strings.TrimPrefix(value, "${URL}"), "$") {
+				t.Errorf("%s: %s=%s", name, variable, value)
+			}
+		}
+		if !leads {
+			t.Errorf("%s: its variables lead to no endpoint: %v", name, p.Environment)
+		}
 		seen := map[string]bool{}
 		for _, r := range p.Rules {
 			if r.Purpose == "" || r.Host.IsWildcard() || r.Host.IsZero() || seen[r.Host.String()] {

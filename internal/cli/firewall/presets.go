@@ -3,6 +3,9 @@ package firewall
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -74,6 +77,9 @@ func (a verbs) showPreset(format, name string) error {
 		return err
 	}
 	fmt.Fprintln(a.Out)
+	if len(p.Environment) > 0 {
+		a.WriteLine(fmt.Sprintf("endpoint: a line with `at: %s` sets %s in the worker", p.Name, strings.Join(slices.Sorted(maps.Keys(p.Environment)), ", ")))
+	}
 	if p.Note != "" {
 		a.WriteLine("note: " + p.Note)
 	}

@@ -18,6 +18,8 @@ const (
 	NPMHost   = "npm.example.org"     // a registry with its tarballs
 	PyPIHost  = "pypi.example.org"    // /simple/, PEP 503
 	FilesHost = "pyfiles.example.org" // the wheel that the index names
+	GoHost    = "go.example.org"      // a module proxy with [GoModule] v1.0.0
+	GoModule  = "example.org/greeting"
 	Greeting  = "hello from the test internet"
 
 	packagesAddr = "198.51.100.40"
@@ -33,6 +35,7 @@ type file struct {
 
 func (in *Internet) startPackages() error {
 	in.Site(GitHost, gitSite())
+	in.Site(GoHost, goSite())
 	in.Packages(NPMHost, PyPIHost, FilesHost)
 	return nil
 }
@@ -94,6 +97,23 @@ func npmSite(host string) site {
 		"name": "greeting", "dist-tags": map[string]string{"latest": "1.0.0"}, "versions": map[string]any{"1.0.0": manifest},
 	})
 	return site{"/greeting": {"application/json", doc}, "/greeting/-/greeting-1.0.0.tgz": {"application/octet-stream", tgz.Bytes()}}
+}
+
+// goSite is a module proxy (go.dev/ref/mod, GOPROXY protocol).
+func goSite() site {
+	var b bytes.Buffer
+	zw := zip.NewWriter(&b)
+	mod := "module " + GoModule + "\n\ngo 1.20\n"
+	for name, text := range map[string]string{"go.mod": mod, "greeting.go": "package greeting\n\nconst Text = \"" + Greeting + "\"\n"} {
+		w, _ := zw.Create(GoModule + "@v1.0.0/" + name)
+		_, _ = w.Write([]byte(text))
+	}
+	_ = zw.Close()
+	at := "/" + GoModule + "/@v/"
+	return site{
+		at + "list": {"text/plain", []byte("v1.0.0\n")}, at + "v1.0.0.info": {"application/json", []byte(`{"Version": "v1.0.0"}`)},
+		at + "v1.0.0.mod": {"text/plain", []byte(mod)}, at + "v1.0.0.zip": {"application/zip", b.Bytes()},
+	}
 }
 
 const wheel = "greeting-1.0.0-py3-none-any.whl"
