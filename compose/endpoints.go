@@ -2,7 +2,6 @@ package compose
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
 
@@ -45,22 +44,16 @@ func (c *compiler) endpoints(rooms []roomGroup) {
 // a preset leads the preset's tools there.
 func (c *compiler) endpointEnv(e types.MappingWithEquals, n *workshop.Network) {
 	for _, r := range n.Allow {
-		at := r.Endpoint.At
-		if at == "" {
+		x := r.Endpoint
+		if x.IsZero() {
 			continue
 		}
-		url := firewall.Endpoint{Port: c.endpointPorts[at]}.URL()
-		e[EndpointVariable(at)] = ptr(url)
-		if p, ok := presets.Get(at); ok {
-			for name, value := range p.Endpoint(url) {
+		x.Port = c.endpointPorts[x.At]
+		e[x.Variable()] = ptr(x.URL())
+		if p, ok := presets.Get(x.At); ok {
+			for name, value := range p.Endpoint(x.URL()) {
 				e[name] = ptr(value)
 			}
 		}
 	}
-}
-
-// EndpointVariable is the environment variable of workers that has the URL of an endpoint,
-// without a slash at its end: WORKSHOP_ENDPOINT_GITHUB_API for github-api.
-func EndpointVariable(at string) string {
-	return "WORKSHOP_ENDPOINT_" + strings.ToUpper(strings.ReplaceAll(at, "-", "_"))
 }

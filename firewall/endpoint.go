@@ -35,6 +35,12 @@ func (e Endpoint) IsZero() bool { return e.At == "" }
 // URL is where a room's tools reach the endpoint, without a slash at its end.
 func (e Endpoint) URL() string { return "http://127.0.0.1:" + strconv.Itoa(int(e.Port)) }
 
+// Variable is the environment variable of workers that has the URL, such as
+// WORKSHOP_ENDPOINT_GITHUB_API for github-api.
+func (e Endpoint) Variable() string {
+	return "WORKSHOP_ENDPOINT_" + strings.ToUpper(strings.ReplaceAll(e.At, "-", "_"))
+}
+
 // String is "at github [GET,HEAD /a/**; POST /b] encoded_slash credential github", equal for
 // endpoints that let the same through; empty for none. No rule has a ";" in it.
 func (e Endpoint) String() string {

@@ -112,7 +112,12 @@ func ruleLines(rules []firewall.Rule) []string {
 		switch text := strings.Join(ports, ","); text {
 		case "80,443", "1-65535", "":
 		default:
-			line += ":" + text
+			if r.Endpoint.IsZero() {
+				line += ":" + text
+			}
+		}
+		if e := r.Endpoint; !e.IsZero() {
+			line += fmt.Sprintf(" (only by HTTP to the URL in $%s, with these requests: %s)", e.Variable(), strings.Join(e.Requests.Texts(), "; "))
 		}
 		out = append(out, line)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/fatih/color"
 	"github.com/spf13/cobra"
 
-	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/cli/command"
 	"github.com/llmdo/workshop/internal/cli/terminal"
@@ -117,7 +117,7 @@ func (a verbs) explainText(all []*app.Explanation) error {
 			put("also", "%s", lineText(e.Also))
 		}
 		if l := e.Line; l != nil && l.At != "" {
-			put("endpoint", "%s, which is in the worker's $%s; it has %s", l.URL, compose.EndpointVariable(l.At), strings.Join(l.Requests, "; "))
+			put("endpoint", "%s, which is in the worker's $%s; it has %s", l.URL, firewall.Endpoint{At: l.At}.Variable(), strings.Join(l.Requests, "; "))
 			if l.Credential != "" {
 				put("adds", "the credential %s, which the worker never has", l.Credential)
 			}

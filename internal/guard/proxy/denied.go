@@ -47,5 +47,5 @@ func (r *Room) denied(c net.Conn, to authority, d firewall.Decision, keep bool) 
 		what += " (" + why + ")"
 	}
 	what += ": " + advice
-	return respond(c, http.StatusForbidden, what, headers, "workshop: "+what+"\n", keep)
+	return respond(c, http.StatusForbidden, what, headers, "workshop: "+what+"\n"+whatIsOpen, keep)
 }

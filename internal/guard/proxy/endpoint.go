@@ -161,7 +161,7 @@ func (s *httpSession) requestDenied(line *firewall.Rule, method string, target r
 		}
 		fmt.Fprintf(&b, "  %s\n", r)
 	}
-	b.WriteString("Do not retry, tell the person.\n")
+	b.WriteString("Do not retry, tell the person.\n" + whatIsOpen)
 	return respond(s.c, http.StatusForbidden, what, map[string]string{"X-Workshop-Deny": firewall.ReasonRequest}, b.String(), keep)
 }
 

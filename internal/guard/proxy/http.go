@@ -203,6 +203,9 @@ func (s *httpSession) serve(req *http.Request) (keep bool, err error) {
 	if s.explicit && req.Method == http.MethodConnect {
 		return false, s.connect(req)
 	}
+	if s.asksPolicy(req) {
+		return s.answerPolicy(req)
+	}
 	to, err := s.target(req)
 	if err != nil {
 		s.refuse(err)

@@ -48,7 +48,7 @@ func TestDenied(t *testing.T) {
 			t.Fatal(err)
 		}
 		body, _ := io.ReadAll(resp.Body)
-		if resp.Status != "403 "+c.want || string(body) != "workshop: "+c.want+"\n" || resp.Header.Get("X-Workshop-Deny") != firewall.ToldReason(c.decision.Reason) || len(resp.Header) != 3 {
+		if resp.Status != "403 "+c.want || string(body) != "workshop: "+c.want+"\n"+whatIsOpen || resp.Header.Get("X-Workshop-Deny") != firewall.ToldReason(c.decision.Reason) || len(resp.Header) != 3 {
 			t.Errorf("%s: %q, %v\n%s", c.authority, resp.Status, resp.Header, body)
 		}
 	}

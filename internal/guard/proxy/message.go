@@ -191,7 +191,7 @@ func writeResponse(w *bufio.Writer, resp *http.Response, req *http.Request, keep
 	return w.Flush()
 }
 
-// answer sends a response of the guard's own with a plain-text body.
+// answer sends a response of the guard's own, with a plain-text body where headers don't say otherwise.
 func answer(c net.Conn, status int, headers map[string]string, body string, keep bool) error {
 	return respond(c, status, http.StatusText(status), headers, body, keep)
 }
@@ -199,7 +199,10 @@ func answer(c net.Conn, status int, headers map[string]string, body string, keep
 // respond is answer with a reason phrase of its own: one line of text.
 func respond(c net.Conn, status int, phrase string, headers map[string]string, body string, keep bool) error {
 	var b strings.Builder
-	b.WriteString("HTTP/1.1 " + itoa(int64(status)) + " " + phrase + "\r\nContent-Type: text/plain; charset=utf-8\r\n")
+	b.WriteString("HTTP/1.1 " + itoa(int64(status)) + " " + phrase + "\r\n")
+	if headers["Content-Type"] == "" {
+		b.WriteString("Content-Type: text/plain; charset=utf-8\r\n")
+	}
 	b.WriteString("Content-Length: " + itoa(int64(len(body))) + "\r\n")
 	for _, k := range slices.Sorted(maps.Keys(headers)) {
 		b.WriteString(k + ": " + headers[k] + "\r\n")
