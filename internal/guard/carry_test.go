@@ -178,8 +178,8 @@ func TestHTTP(t *testing.T) {
 		if status != want.status || e.Server != want.server {
 			t.Errorf("request %d: %d %+v %s", i+1, status, e, body)
 		}
-		if status == 403 && body != "workshop: evil.example.net:80 is not allowed in this workshop: do not retry, tell the person\n" {
-			t.Errorf("the denial isn't the one sentence for a program: %q", body)
+		if status == 403 && body != "workshop: evil.example.net:80 is not allowed in this workshop: do not retry, tell the person\n"+whatIsOpen {
+			t.Errorf("the denial isn't what a program is told: %q", body)
 		}
 	}
 	if n := w.in.Packets("tcp", testnet.Evil, 0); n != 0 {

@@ -13,7 +13,9 @@ import (
 
 const (
 	proxyAddr = "127.0.0.1:536"
-	proxyHead = " HTTP/1.1\r\nHost: 127.0.0.1:536\r\nConnection: close\r\n\r\n"
+	// whatIsOpen ends the body of a refusal.
+	whatIsOpen = "What is open here: http://127.0.0.1:536/policy\n"
+	proxyHead  = " HTTP/1.1\r\nHost: 127.0.0.1:536\r\nConnection: close\r\n\r\n"
 )
 
 // TestPolicyOfTheRoom: the explicit proxy says what is open in the room now, and nothing of

@@ -48,12 +48,12 @@ func TestDenialsInWords(t *testing.T) {
 			want += " (" + c.why + ")"
 		}
 		want += ": do not retry, tell the person"
-		if resp.StatusCode != 403 || resp.Header.Get("X-Workshop-Deny") != c.reason || string(b) != "workshop: "+want+"\n" || resp.Status != "403 "+want {
+		if resp.StatusCode != 403 || resp.Header.Get("X-Workshop-Deny") != c.reason || string(b) != "workshop: "+want+"\n"+whatIsOpen || resp.Status != "403 "+want {
 			t.Errorf("%s: %s %v\n%swant %s", c.url, resp.Status, resp.Header, b, want)
 		}
 	}
 	// Port 80 says the same.
-	if _, status, body := get(w, w.mustDial("room", "tcp", testnet.Evil+":80"), "http://evil.example.net/"); status != 403 || body != "workshop: evil.example.net:80 is not allowed in this workshop: do not retry, tell the person\n" {
+	if _, status, body := get(w, w.mustDial("room", "tcp", testnet.Evil+":80"), "http://evil.example.net/"); status != 403 || body != "workshop: evil.example.net:80 is not allowed in this workshop: do not retry, tell the person\n"+whatIsOpen {
 		t.Errorf("port 80: %d %s", status, body)
 	}
 }
