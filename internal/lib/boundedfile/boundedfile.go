@@ -52,14 +52,15 @@ func read(name string, limit int64, stat func(string) (fs.FileInfo, error), open
 		return nil, err
 	}
 	defer f.Close()
-	data, err := readOpen(f, limit)
+	data, err := ReadOpen(f, limit)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
 	return data, nil
 }
 
-func readOpen(f fs.File, limit int64) ([]byte, error) {
+// ReadOpen is [Read] of an open file.
+func ReadOpen(f fs.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

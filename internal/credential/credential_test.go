@@ -1,0 +1,167 @@
+package credential
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/llmdo/workshop/internal/secretsource"
+)
+
+const example = `# what workers may use, and where
+github: {command: [/usr/bin/gh, auth, token], hosts: [github.com, api.github.com], as: github, ttl: 50m}
+anthropic:
+  env: ANTHROPIC_API_KEY
+  hosts: [api.anthropic.com]
+  as: {header: x-api-key}
+npm: {keyring: npm, hosts: ["npm.acme.example:8443"], as: bearer, ca: ~/acme-ca.pem}
+mirror: {file: /home/user/token, hosts: [MIRROR.acme.example], as: {basic: reader}}
+`
+
+func TestParse(t *testing.T) {
+	got, list := Parse("credentials.yaml", []byte(example), "/home/user")
+	if len(list) > 0 {
+		t.Fatal(list)
+	}
+	want := []Credential{
+		{Name: "anthropic", Source: secretsource.Source{Env: "ANTHROPIC_API_KEY"}, Hosts: []Host{{"api.anthropic.com", 443}}, As: Form{Header: "x-api-key"}, Line: 3},
+		{Name: "github", Source: secretsource.Source{Command: []string{"/usr/bin/gh", "auth", "token"}}, Hosts: []Host{{"github.com", 443}, {"api.github.com", 443}}, As: Form{GitHub: true}, Lifetime: 50 * time.Minute, Line: 2},
+		{Name: "mirror", Source: secretsource.Source{File: "/home/user/token"}, Hosts: []Host{{"mirror.acme.example", 443}}, As: Form{Basic: "reader"}, Line: 8},
+		{Name: "npm", Source: secretsource.Source{Keyring: "npm"}, Hosts: []Host{{"npm.acme.example", 8443}}, Authorities: "/home/user/acme-ca.pem", Line: 7},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if !got[3].Allowed("npm.acme.example", 8443) || got[3].Allowed("npm.acme.example", 443) || got[1].Allowed("evil.github.com", 443) {
+		t.Error("hosts are not exactly those of the file")
+	}
+	if none, list := Parse("c", []byte("# nothing yet\n"), ""); len(none)+len(list) > 0 {
+		t.Error(none, list)
+	}
+}
+
+// TestParseRefuses: what is wrong has its place, and nothing of such a file counts.
+func TestParseRefuses(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"no source", "a: {hosts: [h.example]}", "c:1:1: error: the credential a has no source"},
+		{"two sources", "a: {env: A, file: /a, hosts: [h.example]}", "c:1:13: error: the credential has two sources"},
+		{"no hosts", "a:\n  env: A\n", "c:1:1: error: the credential a has no hosts"},
+		{"an empty list", "a: {env: A, hosts: []}", "c:1:20: error: this is not a list of 1 to 64"},
+		{"a wildcard", `a: {env: A, hosts: ["*.example.org"]}`, "is not the name of one host"},
+		{"a URL", `a: {env: A, hosts: ["https://example.org"]}`, "has no port from 1 to 65535"},
+		{"a path", `a: {env: A, hosts: ["example.org/x"]}`, "is not the name of one host"},
+		{"an address", `a: {env: A, hosts: [198.51.100.1]}`, "is not the name of one host"},
+		{"a port", `a: {env: A, hosts: ["h.example:0"]}`, "no port from 1 to 65535"},
+		{"ports", `a: {env: A, hosts: ["h.example:1-2"]}`, "no port from 1 to 65535"},
+		{"a host twice", `a: {env: A, hosts: [h.example, "H.example:443"]}`, "c:1:32: error: the host h.example is given twice"},
+		{"a name", "Git: {env: A, hosts: [h.example]}", `c:1:1: error: "Git" is not a name`},
+		{"twice", "a: {env: A, hosts: [h.example]}\na: {env: A, hosts: [h.example]}", `c:2:1: error: the key "a" is given twice`},
+		{"an unknown key", "a: {env: A, hosts: [h.example], retarget: x}", `c:1:33: error: unknown key "retarget"`},
+		{"a program by PATH", "a: {command: [gh, auth, token], hosts: [h.example]}", "must not depend on PATH"},
+		{"a shell line", "a: {command: gh auth token, hosts: [h.example]}", "c:1:14: error: this is not a list"},
+		{"a relative file", "a: {file: token, hosts: [h.example]}", "is not an absolute path"},
+		{"a form", "a: {env: A, hosts: [h.example], as: cookie}", `"cookie" is not a form`},
+		{"two forms", "a: {env: A, hosts: [h.example], as: {header: a, basic: b}}", "as has one form"},
+		{"no form", "a: {env: A, hosts: [h.example], as: {}}", "as has one form"},
+		{"a list of forms", "a: {env: A, hosts: [h.example], as: [bearer]}", "as is not a mapping"},
+		{"Host", "a: {env: A, hosts: [h.example], as: {header: Host}}", "the header Host is not for credentials"},
+		{"Proxy-Authorization", "a: {env: A, hosts: [h.example], as: {header: Proxy-Authorization}}", "is not for credentials"},
+		{"a header in two lines", `a: {env: A, hosts: [h.example], as: {header: "a\nb"}}`, "letters, digits and hyphens"},
+		{"a user with a colon", `a: {env: A, hosts: [h.example], as: {basic: "a:b"}}`, "no colon"},
+		{"a short lifetime", "a: {env: A, hosts: [h.example], ttl: 5s}", "from 1m to 720h"},
+		{"an alias", "a: &x {env: A, hosts: [h.example]}\nb: *x", "without anchors, aliases"},
+		{"a merge", "a: &x {env: A, hosts: [h.example]}\nb: {<<: *x}", "without anchors, aliases"},
+		{"no mapping", "- a", "the file is not a mapping"},
+		{"no credential", "a: b", "the credential is not a mapping"},
+		{"two documents", "a: {env: A, hosts: [h.example]}\n---\nb: {}", "c:2:1: error: the file has a second document"},
+		{"no YAML", "a: {", "not valid YAML"},
+		{"nested", strings.Repeat("[", 5000), "not valid YAML"},
+		{"a control character", "a: \x01", "c:1:4"},
+		{"too large", strings.Repeat("#", MaxSize+1), "more than 262144"},
+		{"all at once", "a: {hosts: [h.example]}\nb: {env: B}\n", "c:2:1: error: the credential b has no hosts"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, list := Parse("c", []byte(tt.text), "/home/user")
+			if len(got) > 0 || !strings.Contains(list.Error(), tt.want) {
+				t.Errorf("%d credentials and\n%v\nwant %s", len(got), list.Error(), tt.want)
+			}
+		})
+	}
+}
+
+// TestRead: a file that somebody else could have written, or can read, isn't read (attack 43).
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "credentials.yaml")
+	if got, list, err := Read(name, ""); got != nil || list != nil || err != nil {
+		t.Errorf("no file: %v %v %v", got, list, err)
+	}
+	if err := os.WriteFile(name, []byte(example), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, list, err := Read(name, "/home/user"); len(got) != 4 || list != nil || err != nil {
+		t.Errorf("got %d, %v, %v", len(got), list, err)
+	}
+	link := filepath.Join(dir, "link.yaml")
+	if err := os.Symlink(name, link); err != nil {
+		t.Fatal(err)
+	}
+	for file, mode := range map[string]os.FileMode{name: 0o644, link: 0o600, dir: 0o700} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		if got, _, err := Read(file, ""); got != nil || err == nil {
+			t.Errorf("%s with mode %o: %d credentials, %v", file, mode, len(got), err)
+		}
+	}
+}
+
+func TestForm(t *testing.T) {
+	for _, tt := range []struct {
+		form             Form
+		host, name, text string
+	}{
+		{Form{}, "h.example", "Authorization", "Bearer v"},
+		{Form{Header: "x-api-key"}, "h.example", "x-api-key", "v"},
+		{Form{Basic: "user"}, "h.example", "Authorization", "Basic dXNlcjp2"},
+		{Form{GitHub: true}, "github.com", "Authorization", "Basic eC1hY2Nlc3MtdG9rZW46dg=="},
+		{Form{GitHub: true}, "api.github.com", "Authorization", "Bearer v"},
+	} {
+		if name, text := tt.form.In(tt.host, "v"); name != tt.name || text != tt.text {
+			t.Errorf("%+v at %s: %s: %s, want %s: %s", tt.form, tt.host, name, text, tt.name, tt.text)
+		}
+	}
+}
+
+// FuzzParse: no text crashes the parser, and what it takes is complete.
+func FuzzParse(f *testing.F) {
+	f.Add(example)
+	f.Add("a: {env: A, hosts: [\"h.example:1\"], as: {basic: b}}")
+	f.Add("a: &x {file: ~/a, hosts: [h.example]}\nb: *x\n---\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		all, list := Parse("c", []byte(text), "/home/user")
+		if len(list) > 0 && len(all) > 0 {
+			t.Error("credentials of a file that is wrong")
+		}
+		for _, c := range all {
+			sources := 0
+			for _, is := range []bool{c.Source.Env != "", c.Source.File != "", c.Source.Keyring != "", len(c.Source.Command) > 0} {
+				if is {
+					sources++
+				}
+			}
+			if sources != 1 || len(c.Hosts) == 0 || c.As.Header != "" && c.As.Basic != "" {
+				t.Errorf("%+v", c)
+			}
+			for _, h := range c.Hosts {
+				if h.Port == 0 || h.Name == "" || strings.ContainsAny(h.Name, "*:/ ") {
+					t.Errorf("host %+v", h)
+				}
+			}
+		}
+	})
+}
