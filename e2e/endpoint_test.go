@@ -73,7 +73,6 @@ func TestB34_Endpoint(t *testing.T) {
 // The tools of presets find endpoints of the presets' names by themselves, and what they
 // want to write is refused.
 func TestEndpointTools(t *testing.T) {
-	scenario.NotRootless(t, "nothing of it depends on who runs it")
 	s := scenario.New(t, "tools", "npm, pip and go use the endpoints of their names without any setting, and npm publish is told which requests there are")
 	s.Env = append(s.Env, "SSL_CERT_FILE="+filepath.Join(s.Dir, "ca.pem"))
 	edit(s, "        - allowed.example.org   # nothing that a tool needs\n", `        - {host: `+testnet.NPMHost+`, at: npm, requests: ["GET,HEAD *"], encoded_slash: true}
