@@ -144,7 +144,7 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[time.Duration]():    "duration",
 	reflect.TypeFor[firewall.Mode]():    "`none`, `restricted`, `open`",
 	reflect.TypeFor[echAllow]():         "`allow`",
-	reflect.TypeFor[requestList]():      "a rule or a list, such as `\"GET,HEAD /repos/acme/**\"`",
+	reflect.TypeFor[requestList]():      "rule or list",
 	reflect.TypeFor[uploadBudget]():     "size and time",
 	reflect.TypeFor[portList]():         "port, range or list",
 	reflect.TypeFor[grantedContainer](): "mapping, as a worker's `container`",

@@ -25,9 +25,9 @@ type ruleForm struct {
 	AnyTenant    *Value[bool]   `key:"any_tenant" literal:"The policy is a generated file." example:"write any_tenant: true" default:"false" doc:"Allows a wildcard below a suffix where anyone can register a name."`
 	ECH          *echAllow      `key:"ech" example:"write ech: allow" doc:"Accepts TLS with an encrypted ClientHello by its outer name; the inner name can't be checked."`
 	Upload       *uploadBudget  `key:"upload" example:"write upload: 5M/h" doc:"Limits what the workers of a room send there together, per minute (m), hour (h) or day (d)."`
-	At           *Value[string] `key:"at" literal:"The policy is a generated file." example:"write at: github, and requests" doc:"Makes the line an endpoint of that name: a worker's tools reach the host at http://127.0.0.1:PORT/ alone, and the guard sends what requests has to it by TLS. WORKSHOP_ENDPOINT_NAME in the worker's environment is its URL."`
-	Requests     *requestList   `key:"requests" example:"write requests: [\"GET,HEAD /repos/acme/**\"]" doc:"What an endpoint lets through: methods and a path, in which * is one segment and /** at the end all below; \"*\" is everything."`
-	EncodedSlash *Value[bool]   `key:"encoded_slash" literal:"The policy is a generated file." example:"write encoded_slash: true" default:"false" doc:"The paths of an endpoint's requests may have %2f in them, as those of npm's scoped packages."`
+	At           *Value[string] `key:"at" literal:"The policy is a generated file." example:"write at: github" doc:"Makes an endpoint: tools reach the host at the URL in WORKSHOP_ENDPOINT_NAME alone."`
+	Requests     *requestList   `key:"requests" example:"write requests: [\"GET,HEAD /repos/acme/**\"]" doc:"What it lets through: methods and a path; * is one segment, /** all below, \"*\" everything."`
+	EncodedSlash *Value[bool]   `key:"encoded_slash" literal:"The policy is a generated file." example:"write encoded_slash: true" default:"false" doc:"Its paths may have %2f."`
 	Preset       *Value[string] `key:"preset" literal:"What a preset opens must be visible in the file." example:"write preset: npm" doc:"A list of hosts that comes with the program; workshop presets lists them."`
 }
 
