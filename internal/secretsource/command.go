@@ -32,8 +32,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.b.Write(p)
 }
 
-// run returns what a command prints. What it starts ends with it, after [CommandTime] at
-// the latest. What it says on stderr isn't shown: it may have the value.
+// run returns what a command prints. At [CommandTime] it ends with what it has started; what goes
+// on after its own end, as an agent, is left alone. Its stderr isn't shown: it may have the value.
 func run(parent context.Context, argv []string, lookup func(string) (string, bool)) ([]byte, error) {
 	if !filepath.IsAbs(argv[0]) {
 		return nil, fmt.Errorf("the command's program %q is not an absolute path", argv[0])
