@@ -9,13 +9,9 @@ import (
 )
 
 // requestList is `requests:` of a line of allow: a rule or a list of them.
-type requestList struct {
-	rules request.Rules
-	at    diag.Range
-}
+type requestList struct{ rules request.Rules }
 
 func (l *requestList) decode(d *decoder, n *node, f *field) bool {
-	l.at = n.rng
 	nodes := []*node{n}
 	if n.kind == listNode {
 		nodes = n.items

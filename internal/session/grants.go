@@ -109,15 +109,11 @@ func ruleLines(rules []firewall.Rule) []string {
 		for _, p := range r.Ports {
 			ports = append(ports, p.String())
 		}
-		switch text := strings.Join(ports, ","); text {
-		case "80,443", "1-65535", "":
-		default:
-			if r.Endpoint.IsZero() {
-				line += ":" + text
-			}
-		}
-		if e := r.Endpoint; !e.IsZero() {
+		switch e, text := r.Endpoint, strings.Join(ports, ","); {
+		case !e.IsZero():
 			line += fmt.Sprintf(" (only by HTTP to the URL in $%s, with these requests: %s)", e.Variable(), strings.Join(e.Requests.Texts(), "; "))
+		case text != "80,443" && text != "1-65535" && text != "":
+			line += ":" + text
 		}
 		out = append(out, line)
 	}

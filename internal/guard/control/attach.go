@@ -30,14 +30,15 @@ func (s *Server) late(c net.Conn) {
 		return
 	}
 	req, err := decode(line)
-	switch {
-	case err != nil || req.Op != OpAttach:
+	if err != nil || req.Op != OpAttach {
 		_ = send(c, nil, errFull)
-	case s.mayAttach(r, req) != nil:
-		_ = send(c, nil, s.mayAttach(r, req))
-	default:
-		s.speak(c)
+		return
 	}
+	if err := s.mayAttach(r, req); err != nil {
+		_ = send(c, nil, err)
+		return
+	}
+	s.speak(c)
 }
 
 // attach makes a connection with a place that of the broker, unless there is one, and
