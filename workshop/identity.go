@@ -1,13 +1,17 @@
 package workshop
 
-import "go.yaml.in/yaml/v4"
+import (
+	"go.yaml.in/yaml/v4"
+
+	"github.com/llmdo/workshop/internal/lib/yamltext"
+)
 
 // Identity returns the name and the isolation that a workshop.yaml says, and
 // nothing else of it is looked at: what is wrong elsewhere doesn't matter. Empty
 // where it isn't said by a plain text.
 func Identity(data []byte) (name string, isolation Isolation) {
 	var doc yaml.Node
-	if err := loadNodes(data, &doc); err != nil || len(doc.Content) == 0 {
+	if err := yamltext.Load(data, &doc, maxDepth); err != nil || len(doc.Content) == 0 {
 		return "", ""
 	}
 	form := plainValue(doc.Content[0], "workshop")

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
-	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
@@ -21,7 +20,7 @@ func parse(src *source, p *problems) *node {
 		return nil
 	}
 	var doc yaml.Node
-	if err := loadNodes(src.data[src.skip:], &doc); err != nil {
+	if err := yamltext.Load(src.data[src.skip:], &doc, maxDepth); err != nil {
 		p.add(syntaxError(src, err))
 		return nil
 	}
@@ -40,20 +39,6 @@ func parse(src *source, p *problems) *node {
 	}
 	return root
 }
-
-// loadNodes reads YAML text without looking at what it means.
-func loadNodes(data []byte, doc *yaml.Node) error {
-	return yaml.Load(data, doc, yaml.WithPlugin(loaderlimits.New(
-		loaderlimits.DepthFunc(func(depth int, _ *loaderlimits.DepthContext) error {
-			if depth > maxDepth {
-				return errTooDeep
-			}
-			return nil
-		}),
-	)))
-}
-
-var errTooDeep = errors.New("nested too deep")
 
 // checkText refuses what isn't text before the YAML library sees it: it knows
 // no position for these.
@@ -146,7 +131,7 @@ func syntaxError(src *source, err error) diag.Diagnostic {
 		}
 	}
 	switch {
-	case errors.Is(err, errTooDeep), strings.Contains(load.Message, errTooDeep.Error()):
+	case errors.Is(err, yamltext.ErrTooDeep), strings.Contains(load.Message, yamltext.ErrTooDeep.Error()):
 		return tooLarge(src, d.Range, true)
 	case at.Line > 0 && at.Byte < len(src.data) && src.data[at.Byte] == '\t', strings.Contains(load.Message, "tab character"):
 		d.Code = "tab"

@@ -3,7 +3,6 @@ package credential
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
-	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
@@ -27,6 +25,7 @@ const (
 	maxHosts       = 64
 	maxArguments   = 64
 	maxText        = 4 << 10
+	maxDepth       = 8 // the file has three levels
 )
 
 // Lifetimes that a file can have.
@@ -89,7 +88,7 @@ func (p *parser) document(data []byte) {
 		return
 	}
 	var doc yaml.Node
-	if err := load(data, &doc); err != nil {
+	if err := yamltext.Load(data, &doc, maxDepth); err != nil {
 		text, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "yaml: "), "\n")
 		p.failAt(1, 1, "the file is not valid YAML: "+clip.Bytes(text, 200), "")
 		return
@@ -120,19 +119,6 @@ func onlyComments(data []byte) bool {
 		}
 	}
 	return true
-}
-
-var errTooDeep = errors.New("nested too deep")
-
-func load(data []byte, doc *yaml.Node) error {
-	return yaml.Load(data, doc, yaml.WithPlugin(loaderlimits.New(
-		loaderlimits.DepthFunc(func(depth int, _ *loaderlimits.DepthContext) error {
-			if depth > 8 { // the file has three levels
-				return errTooDeep
-			}
-			return nil
-		}),
-	)))
 }
 
 // mapping calls each for the pairs of a mapping with keys of text.

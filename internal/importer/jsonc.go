@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -119,5 +118,3 @@ func (b *jsonTree) build(v *hujson.Value) *node {
 	}
 	return n
 }
-
-var errTooDeep = errors.New("nested too deep")

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
-	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/yamltext"
@@ -23,14 +22,7 @@ func parseYAML(s *source) (*node, *diag.Diagnostic) {
 		return nil, s.invalid(place{from: c.At, to: c.At + c.Len}, c.Summary, c.Hint)
 	}
 	var doc yaml.Node
-	err := yaml.Load(data, &doc, yaml.WithPlugin(loaderlimits.New(
-		loaderlimits.DepthFunc(func(depth int, _ *loaderlimits.DepthContext) error {
-			if depth > maxDepth {
-				return errTooDeep
-			}
-			return nil
-		}),
-	)))
+	err := yamltext.Load(data, &doc, maxDepth)
 	if err != nil {
 		d := s.invalid(whole, "not valid YAML: "+err.Error(), "")
 		if load, ok := errors.AsType[*yaml.LoadError](err); ok {

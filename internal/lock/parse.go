@@ -2,7 +2,6 @@ package lock
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v4"
-	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/clip"
@@ -43,6 +41,9 @@ type parser struct {
 	lock     *Lock
 	problems diag.List
 }
+
+// maxDepth of nested lists and mappings; a lock has five levels.
+const maxDepth = 8
 
 // maxProblems are reported; a file of other content has thousands.
 const maxProblems = 20
@@ -90,7 +91,7 @@ func (p *parser) document(data []byte) {
 		return
 	}
 	var doc yaml.Node
-	if err := load(data, &doc); err != nil {
+	if err := yamltext.Load(data, &doc, maxDepth); err != nil {
 		p.failAt(lineOf(err), 1, "the lock is not valid YAML: "+clip.Bytes(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " "), 200))
 		return
 	}
@@ -147,19 +148,6 @@ func lineOf(err error) int {
 		return n
 	}
 	return 0
-}
-
-var errTooDeep = errors.New("nested too deep")
-
-func load(data []byte, doc *yaml.Node) error {
-	return yaml.Load(data, doc, yaml.WithPlugin(loaderlimits.New(
-		loaderlimits.DepthFunc(func(depth int, _ *loaderlimits.DepthContext) error {
-			if depth > 8 { // a lock has five levels
-				return errTooDeep
-			}
-			return nil
-		}),
-	)))
 }
 
 // mapping calls each for the pairs of a mapping of text, and returns its keys.

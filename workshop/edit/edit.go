@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
-	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"github.com/llmdo/workshop/internal/lib/yamltext"
 )
 
 // Line is one line of network.allow or network.deny.
@@ -244,14 +245,7 @@ func plain(n *yaml.Node) bool {
 // load reads one document within the limits.
 func load(data []byte) (*yaml.Node, error) {
 	var doc yaml.Node
-	err := yaml.Load(data, &doc, yaml.WithPlugin(loaderlimits.New(
-		loaderlimits.DepthFunc(func(depth int, _ *loaderlimits.DepthContext) error {
-			if depth > maxDepth {
-				return errors.New("nested too deep")
-			}
-			return nil
-		}),
-	)))
+	err := yamltext.Load(data, &doc, maxDepth)
 	if err != nil {
 		return nil, err
 	}
