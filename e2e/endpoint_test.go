@@ -5,15 +5,12 @@ package e2e
 import (
 	"encoding/pem"
 	"net/http/httptest"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/llmdo/workshop/e2e/scenario"
 	"github.com/llmdo/workshop/internal/dev/testnet"
-	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // endpointLine makes allowed.example.org an endpoint of the workshop restricted.
@@ -96,12 +93,7 @@ func TestEndpointTools(t *testing.T) {
 		{"go", []string{"go"}, "mkdir /tmp/g && cd /tmp/g && go mod init example.org/g && go get " + testnet.GoModule + "@latest && cat $(go list -m -f '{{.Dir}}' " + testnet.GoModule + ")/greeting.go", 0, testnet.Greeting},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			for _, program := range x.needs {
-				testutil.Require(t, slices.ContainsFunc(strings.Split("/usr/bin/ /usr/local/bin/ /usr/local/go/bin/", " "), func(dir string) bool {
-					_, err := exec.LookPath(dir + program)
-					return err == nil
-				}), "there is no "+program+" where a worker finds it")
-			}
+			needs(t, x.needs...)
 			d := s.Run("exec", "builder", "--", "sh", "-c", x.command)
 			if d.Code != x.code || !strings.Contains(d.Out+d.Err, x.want) {
 				t.Errorf("exit code %d, want %d with %q:\n%s%s", d.Code, x.code, x.want, d.Out, d.Err)

@@ -4,11 +4,13 @@ package e2e
 
 import (
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/e2e/scenario"
 	"github.com/llmdo/workshop/internal/dev/testnet"
 	"github.com/llmdo/workshop/internal/dev/testutil"
@@ -58,6 +60,18 @@ var tools = []tool{
 	},
 }
 
+// needs requires programs of this machine in directories that are on PATH of workers with
+// `image: host`.
+func needs(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		testutil.Require(t, slices.ContainsFunc(filepath.SplitList(compose.HostPath), func(dir string) bool {
+			_, err := exec.LookPath(filepath.Join(dir, program))
+			return err == nil
+		}), "there is no "+program+" where a worker finds it")
+	}
+}
+
 // A program that hits a denial shows within a second what was refused, and a person
 // reads the command that allows it after its end, and the command is right. The programs are those of this
 // machine; a worker with `image: host` has them.
@@ -68,12 +82,7 @@ func TestTools(t *testing.T) {
 	s.Up()
 	for _, x := range tools {
 		t.Run(x.name, func(t *testing.T) {
-			for _, program := range x.needs {
-				testutil.Require(t, slices.ContainsFunc([]string{"/usr/bin/", "/usr/local/bin/"}, func(dir string) bool {
-					_, err := exec.LookPath(dir + program)
-					return err == nil
-				}), "there is no "+program+" where a worker finds it")
-			}
+			needs(t, x.needs...)
 			for _, host := range x.hosts {
 				allow := "workshop firewall allow " + host + " --worker builder"
 				w := watch(s, "builder", x.command)
