@@ -80,6 +80,9 @@ func (p *Policy) WithRoots(roots [][]byte) *Policy {
 	return &q
 }
 
+// EndpointNameForm says in words what [ValidEndpointName] takes.
+const EndpointNameForm = "a lower-case letter, then letters, digits and single hyphens, 40 in all at most"
+
 // ValidEndpointName reports whether s can be the name of an endpoint: a lower-case letter,
 // then up to 39 letters, digits and single hyphens. It is part of the name of an
 // environment variable.

@@ -67,7 +67,7 @@ func (d *decoder) endpoint(r *firewall.Rule, n *node, form *ruleForm, deny bool)
 	case form.Requests == nil:
 		return bad(form.At.Source.Range, "an endpoint needs requests", `add what it lets through, such as requests: ["GET,HEAD /repos/acme/**"], or "*" for everything`)
 	case !firewall.ValidEndpointName(form.At.V):
-		return bad(form.At.Source.Range, fmt.Sprintf("at %q is not a name: a lower-case letter, then letters, digits and single hyphens, 40 in all at most", clip(form.At.V)), "write at: github or another short word")
+		return bad(form.At.Source.Range, fmt.Sprintf("at %q is not a name: "+firewall.EndpointNameForm, clip(form.At.V)), "write at: github or another short word")
 	case form.CIDR != nil:
 		return bad(form.CIDR.Source.Range, "an endpoint is for a host with a name, whose certificate is checked", "write host: NAME")
 	case form.ECH != nil:

@@ -103,7 +103,7 @@ func (p *parser) document(data []byte) {
 			return
 		}
 		if !firewall.ValidEndpointName(key.Value) {
-			p.fail(key, fmt.Sprintf("%q is not a name: a lower-case letter, then letters, digits and single hyphens, 40 in all at most", clip.Bytes(key.Value, 80)), "")
+			p.fail(key, fmt.Sprintf("%q is not a name: "+firewall.EndpointNameForm, clip.Bytes(key.Value, 80)), "")
 		}
 		c := Credential{Name: key.Value, Line: key.Line}
 		p.credential(key, value, &c)
