@@ -145,7 +145,7 @@ const pageStart = `set -eEu -o pipefail; trap 'echo "docs: line $LINENO: exit co
 func runPage(t *testing.T, name string, p page) {
 	s := scenario.At(t, name+": every command does what the page says", nil)
 	s.TrustTestInternet()
-	for _, host := range []string{"example.com", "example.net", "api.example.org"} {
+	for _, host := range []string{"example.com", "example.net", "api.example.org", "tickets.example.org"} {
 		s.Internet.Answer(host, testnet.A(testnet.Allowed))
 	}
 	s.Internet.Packages("registry.npmjs.org", "pypi.org", "files.pythonhosted.org")
