@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/lease"
+	"github.com/llmdo/workshop/internal/guard/leases"
 	"github.com/llmdo/workshop/internal/guard/proxy"
 	"github.com/llmdo/workshop/internal/room/handover"
 )
@@ -87,7 +88,7 @@ func (l *live) ownedBy(c firewall.Live) error {
 }
 
 // lease takes the value of a line's credential; nil if there is none now.
-func (r *room) lease(rule *firewall.Rule) *lease.Held {
+func (r *room) lease(rule *firewall.Rule) *leases.Held {
 	l, ok := lease.LineOf(r.name, *rule)
 	if !ok {
 		return nil

@@ -28,6 +28,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/kept"
 	"github.com/llmdo/workshop/internal/guard/lease"
+	"github.com/llmdo/workshop/internal/guard/leases"
 	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/guard/share"
@@ -105,7 +106,7 @@ type Guard struct {
 	waiting  *share.Pool // questions of workers over UDP that wait for those
 	rooms    map[string]*room
 	roots    atomic.Pointer[x509.CertPool] // nil: endpoints are closed
-	leases   *lease.Store
+	leases   *leases.Store
 
 	mu      sync.Mutex // one change at a time, until it is enforced
 	live    *live
@@ -126,7 +127,7 @@ func New(c Config) (*Guard, error) {
 	}
 	g.restore()
 	g.setRoots(c.Policy)
-	g.leases = lease.NewStore(leaseTime, lease.LinesOf(g.store.Swap(g.live.effective()).Policy))
+	g.leases = leases.NewStore(leaseTime, lease.LinesOf(g.store.Swap(g.live.effective()).Policy))
 	if err := g.dialers(); err != nil {
 		return nil, err
 	}

@@ -1,5 +1,5 @@
 // Package lease has what the broker on the host and a guard say to each other once the
-// broker has attached (control.OpAttach), and the guard's store of values.
+// broker has attached (control.OpAttach).
 //
 // A value is the user's secret. The guard has it in memory alone, for [Lasting] after the
 // broker has sent it, for the one line that it was sent for; no text that this package makes

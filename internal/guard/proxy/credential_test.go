@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/guard/lease"
+	"github.com/llmdo/workshop/internal/guard/leases"
 	"github.com/llmdo/workshop/internal/guard/panics"
 )
 
@@ -28,7 +29,7 @@ func (f *failing) Write(b []byte) (int, error) {
 func TestB45_PanicShowsNoCredential(t *testing.T) {
 	const canary = "Bearer canary-9d02c1"
 	line := lease.Line{Room: "room", At: "api", Host: host, Port: 443, Credential: "key"}
-	store := lease.NewStore(lease.Lasting, []lease.Line{line})
+	store := leases.NewStore(lease.Lasting, []lease.Line{line})
 	value := lease.Value(canary)
 	store.Put(&lease.Lease{Line: line, Generation: 1, Header: "Authorization", Value: value})
 	e := &endpoint{name: "api", held: store.Take(line), using: true}

@@ -10,7 +10,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/request"
 	"github.com/llmdo/workshop/internal/guard/events"
-	"github.com/llmdo/workshop/internal/guard/lease"
+	"github.com/llmdo/workshop/internal/guard/leases"
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
 
@@ -20,7 +20,7 @@ type endpoint struct {
 	name string
 	// held is the value of the credential for the request being served; nil: its line has
 	// none. using: until it is sent.
-	held  *lease.Held
+	held  *leases.Held
 	using bool
 }
 

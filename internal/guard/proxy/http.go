@@ -69,7 +69,7 @@ type httpSession struct {
 }
 
 // upstream is the host of requests for an upstream connection, what was dialled, and the
-// credential's value that it has had ([lease.Held.ID]; 0: none).
+// credential's value that it has had ([leases.Held.ID]; 0: none).
 type upstream struct {
 	host, to authority
 	value    uint64

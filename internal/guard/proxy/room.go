@@ -16,7 +16,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/dns"
 	"github.com/llmdo/workshop/internal/guard/egress"
 	"github.com/llmdo/workshop/internal/guard/events"
-	"github.com/llmdo/workshop/internal/guard/lease"
+	"github.com/llmdo/workshop/internal/guard/leases"
 	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/guard/share"
@@ -53,7 +53,7 @@ type Room struct {
 	Secure *share.Room
 	// Lease takes the value that is leased for a line's credential; nil, or a nil value:
 	// there is none, and the line's requests are answered 503.
-	Lease func(*firewall.Rule) *lease.Held
+	Lease func(*firewall.Rule) *leases.Held
 	// Original returns what a worker dialled; nil: [OriginalDst].
 	Original func(*net.TCPConn) (netip.AddrPort, error)
 }

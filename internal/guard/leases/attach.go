@@ -1,9 +1,10 @@
-package lease
+package leases
 
 import (
 	"net"
 	"time"
 
+	"github.com/llmdo/workshop/internal/guard/lease"
 	"github.com/llmdo/workshop/internal/guard/panics"
 )
 
@@ -36,7 +37,7 @@ func (s *Store) Serve(c net.Conn, revoked func()) {
 	done := make(chan struct{})
 	defer close(done)
 	panics.Go(func() { s.tell(a, c, done) }, func() { c.Close() })
-	r := NewReader(c)
+	r := lease.NewReader(c)
 	defer r.Close()
 	for {
 		m, err := r.FromBroker()
@@ -44,9 +45,9 @@ func (s *Store) Serve(c net.Conn, revoked func()) {
 			return
 		}
 		switch m := m.(type) {
-		case *Lease:
+		case *lease.Lease:
 			s.Put(m)
-		case *Revoke:
+		case *lease.Revoke:
 			s.Revoke(m.Credential)
 			revoked()
 		}
@@ -81,7 +82,7 @@ func (s *Store) tell(a *attached, c net.Conn, done <-chan struct{}) {
 		}
 		for _, m := range s.news(a) {
 			_ = c.SetWriteDeadline(time.Now().Add(sendTimeout))
-			if Write(c, m) != nil {
+			if lease.Write(c, m) != nil {
 				c.Close()
 				return
 			}
@@ -94,10 +95,10 @@ func (s *Store) news(a *attached) (out []any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.lines {
-		out = append(out, &Lines{Lines: s.lines})
+		out = append(out, &lease.Lines{Lines: s.lines})
 	}
 	for c, g := range a.refused {
-		out = append(out, &Refused{c, g})
+		out = append(out, &lease.Refused{Credential: c, Generation: g})
 	}
 	a.lines = false
 	clear(a.refused)

@@ -1,4 +1,4 @@
-package lease
+package leases
 
 import (
 	"bytes"
@@ -10,13 +10,26 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/llmdo/workshop/internal/guard/lease"
 )
 
+const canary = "canary-b6a1f0"
+
 var (
-	api   = Line{"room", "github-api", "api.github.com", 443, "github"}
-	npm   = Line{"room", "npm", "npm.example", 443, "npm"}
-	other = Line{"other", "github", "github.com", 443, "github"}
+	github = line("room", "github", "github.com", "github")
+	api    = line("room", "github-api", "api.github.com", "github")
+	npm    = line("room", "npm", "npm.example", "npm")
+	other  = line("other", "github", "github.com", "github")
 )
+
+func line(room, at, host, credential string) lease.Line {
+	return lease.Line{Room: room, At: at, Host: host, Port: 443, Credential: credential}
+}
+
+func leaseOf(l lease.Line, generation uint64, value string) *lease.Lease {
+	return &lease.Lease{Line: l, Generation: generation, Header: "Authorization", Value: lease.Value(value)}
+}
 
 func header(t testing.TB, h *Held) string {
 	t.Helper()
@@ -33,7 +46,7 @@ func header(t testing.TB, h *Held) string {
 
 // B32: a value is there for the very line that it was sent for, and for no other (attack 5).
 func TestStore(t *testing.T) {
-	s := NewStore(Lasting, []Line{github, api, npm, other})
+	s := NewStore(lease.Lasting, []lease.Line{github, api, npm, other})
 	s.Put(leaseOf(github, 1, "Bearer a"))
 	if got := header(t, s.Take(github)); got != "Authorization: Bearer a\r\n" {
 		t.Errorf("got %q", got)
@@ -45,7 +58,7 @@ func TestStore(t *testing.T) {
 	if bytes.ContainsAny(foreign.Value, canary) {
 		t.Error("a value for a line that there isn't is kept")
 	}
-	for _, l := range []Line{api, npm, other, elsewhere} {
+	for _, l := range []lease.Line{api, npm, other, elsewhere} {
 		if h := s.Take(l); h != nil {
 			t.Errorf("%+v has %q", l, header(t, h))
 		}
@@ -56,8 +69,8 @@ func TestStore(t *testing.T) {
 	if h := s.Take(github); h.ID != first.ID {
 		t.Error("a renewal is another value")
 	}
-	for _, change := range []func(*Lease){
-		func(m *Lease) { m.Generation = 2 }, func(m *Lease) { m.Value = Value("Bearer b") }, func(m *Lease) { m.Header = "X-Api-Key" }, func(m *Lease) { m.Roots = [][]byte{{1}} },
+	for _, change := range []func(*lease.Lease){
+		func(m *lease.Lease) { m.Generation = 2 }, func(m *lease.Lease) { m.Value = lease.Value("Bearer b") }, func(m *lease.Lease) { m.Header = "X-Api-Key" }, func(m *lease.Lease) { m.Roots = [][]byte{{1}} },
 	} {
 		s.Put(leaseOf(github, 1, "Bearer a"))
 		before := s.Take(github)
@@ -78,12 +91,12 @@ func TestStoreForgets(t *testing.T) {
 	}{
 		{"revoked", func(s *Store) { s.Revoke("github") }},
 		{"another one", func(s *Store) { s.Put(leaseOf(github, 2, "Bearer b")) }},
-		{"the line is gone", func(s *Store) { s.SetLines([]Line{api}) }},
-		{"the line has another credential", func(s *Store) { l := github; l.Credential = "npm"; s.SetLines([]Line{l}) }},
+		{"the line is gone", func(s *Store) { s.SetLines([]lease.Line{api}) }},
+		{"the line has another credential", func(s *Store) { l := github; l.Credential = "npm"; s.SetLines([]lease.Line{l}) }},
 		{"its time is over", func(*Store) { time.Sleep(300 * time.Millisecond) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := NewStore(200*time.Millisecond, []Line{github})
+			s := NewStore(200*time.Millisecond, []lease.Line{github})
 			m := leaseOf(github, 1, canary)
 			s.Put(m)
 			h := s.Take(github)
@@ -98,7 +111,7 @@ func TestStoreForgets(t *testing.T) {
 			if !bytes.Equal(m.Value, make([]byte, len(canary))) {
 				t.Errorf("it isn't cleared: %q", []byte(m.Value))
 			}
-			unused := NewStore(200*time.Millisecond, []Line{github})
+			unused := NewStore(200*time.Millisecond, []lease.Line{github})
 			m = leaseOf(github, 1, canary)
 			unused.Put(m)
 			c.forget(unused)
@@ -113,7 +126,7 @@ func TestStoreForgets(t *testing.T) {
 
 // A lease that is renewed lasts.
 func TestStoreRenews(t *testing.T) {
-	s := NewStore(time.Second, []Line{github})
+	s := NewStore(time.Second, []lease.Line{github})
 	for range 6 {
 		s.Put(leaseOf(github, 1, "Bearer a"))
 		time.Sleep(300 * time.Millisecond)
@@ -126,7 +139,7 @@ func TestStoreRenews(t *testing.T) {
 // What was revoked says so, also when its value is forgotten; what is leased after that
 // doesn't.
 func TestStoreRevokes(t *testing.T) {
-	s := NewStore(Lasting, []Line{github, api, npm})
+	s := NewStore(lease.Lasting, []lease.Line{github, api, npm})
 	s.Put(leaseOf(github, 1, "Bearer a"))
 	old := s.Take(github)
 	s.Put(leaseOf(github, 2, "Bearer b"))
@@ -147,17 +160,17 @@ func TestStoreRevokes(t *testing.T) {
 }
 
 // broker is the host's end of a store's connection.
-func broker(t testing.TB, s *Store) (c net.Conn, r *Reader, revoked chan bool, ended chan bool) {
+func broker(t testing.TB, s *Store) (c net.Conn, r *lease.Reader, revoked chan bool, ended chan bool) {
 	t.Helper()
 	c, guard := net.Pipe()
 	revoked, ended = make(chan bool, 10), make(chan bool)
 	go func() { defer close(ended); s.Serve(guard, func() { revoked <- true }); guard.Close() }()
 	t.Cleanup(func() { c.Close(); <-ended })
 	c.SetDeadline(time.Now().Add(10 * time.Second))
-	return c, NewReader(c), revoked, ended
+	return c, lease.NewReader(c), revoked, ended
 }
 
-func expect(t testing.TB, r *Reader, want any) {
+func expect(t testing.TB, r *lease.Reader, want any) {
 	t.Helper()
 	m, err := r.FromGuard()
 	if diff := cmp.Diff(want, m); diff != "" || err != nil {
@@ -168,12 +181,12 @@ func expect(t testing.TB, r *Reader, want any) {
 // TestServe: the broker hears the lines when it attaches and when they change, and its
 // messages are carried out until it goes; what it leased then lasts.
 func TestServe(t *testing.T) {
-	s := NewStore(Lasting, []Line{github, npm})
+	s := NewStore(lease.Lasting, []lease.Line{github, npm})
 	c, r, revoked, ended := broker(t, s)
-	expect(t, r, &Lines{Lines: []Line{github, npm}})
-	s.SetLines([]Line{github})
-	expect(t, r, &Lines{Lines: []Line{github}})
-	if err := errors.Join(Write(c, leaseOf(github, 1, "Bearer a")), Write(c, &Revoke{"npm"})); err != nil {
+	expect(t, r, &lease.Lines{Lines: []lease.Line{github, npm}})
+	s.SetLines([]lease.Line{github})
+	expect(t, r, &lease.Lines{Lines: []lease.Line{github}})
+	if err := errors.Join(lease.Write(c, leaseOf(github, 1, "Bearer a")), lease.Write(c, &lease.Revoke{Credential: "npm"})); err != nil {
 		t.Fatal(err)
 	}
 	<-revoked
@@ -189,35 +202,35 @@ func TestServe(t *testing.T) {
 		t.Errorf("after the broker's end: %s", got)
 	}
 	_, r, _, _ = broker(t, s)
-	expect(t, r, &Lines{Lines: []Line{github}})
+	expect(t, r, &lease.Lines{Lines: []lease.Line{github}})
 }
 
 // TestServeRefused: once a minute for each credential, and never for what was revoked.
 func TestServeRefused(t *testing.T) {
-	s := NewStore(Lasting, []Line{github, api, npm})
+	s := NewStore(lease.Lasting, []lease.Line{github, api, npm})
 	s.Put(leaseOf(github, 7, "Bearer a"))
 	s.Take(github).Refused() // nobody hears it
 	_, r, _, _ := broker(t, s)
-	expect(t, r, &Lines{Lines: []Line{github, api, npm}})
+	expect(t, r, &lease.Lines{Lines: []lease.Line{github, api, npm}})
 	s.Put(leaseOf(api, 7, "Bearer a"))
 	s.Put(leaseOf(npm, 2, "Bearer b"))
 	s.Take(github).Refused()
-	expect(t, r, &Refused{"github", 7})
+	expect(t, r, &lease.Refused{Credential: "github", Generation: 7})
 	s.Take(github).Refused()
 	s.Take(api).Refused()
 	s.Take(npm).Refused()
-	expect(t, r, &Refused{"npm", 2})
+	expect(t, r, &lease.Refused{Credential: "npm", Generation: 2})
 	s.mu.Lock()
 	s.refused["github"] -= tellAgain
 	s.mu.Unlock()
 	old := s.Take(api)
 	s.Take(github).Refused()
-	expect(t, r, &Refused{"github", 7})
+	expect(t, r, &lease.Refused{Credential: "github", Generation: 7})
 	s.mu.Lock()
 	s.refused["github"] -= tellAgain
 	s.mu.Unlock()
 	s.Revoke("github")
 	old.Refused()
-	s.SetLines([]Line{npm})
-	expect(t, r, &Lines{Lines: []Line{npm}})
+	s.SetLines([]lease.Line{npm})
+	expect(t, r, &lease.Lines{Lines: []lease.Line{npm}})
 }

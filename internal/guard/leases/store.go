@@ -1,4 +1,4 @@
-package lease
+package leases
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/guard/clock"
+	"github.com/llmdo/workshop/internal/guard/lease"
 )
 
 // tellAgain is how long a broker isn't told again that a credential was refused.
@@ -20,9 +21,9 @@ type Store struct {
 	lasting time.Duration
 
 	mu      sync.Mutex
-	lines   []Line
-	known   map[Line]bool // of lines
-	held    map[Line]*Held
+	lines   []lease.Line
+	known   map[lease.Line]bool // of lines
+	held    map[lease.Line]*Held
 	cut     map[string]*atomic.Bool  // by credential: what revokes the uses that begin now
 	refused map[string]time.Duration // by credential: when the broker was told, by clock.Boot
 	broker  *attached                // nil: none
@@ -30,8 +31,8 @@ type Store struct {
 }
 
 // NewStore returns a store for the lines, whose leases last as long as lasting says.
-func NewStore(lasting time.Duration, lines []Line) *Store {
-	s := &Store{lasting: lasting, held: map[Line]*Held{}, cut: map[string]*atomic.Bool{}, refused: map[string]time.Duration{}}
+func NewStore(lasting time.Duration, lines []lease.Line) *Store {
+	s := &Store{lasting: lasting, held: map[lease.Line]*Held{}, cut: map[string]*atomic.Bool{}, refused: map[string]time.Duration{}}
 	s.SetLines(lines)
 	return s
 }
@@ -46,8 +47,8 @@ type Held struct {
 	Roots      *x509.CertPool // nil: the policy's
 
 	store *Store
-	line  Line
-	value Value
+	line  lease.Line
+	value lease.Value
 	roots [][]byte
 	until time.Duration // by clock.Boot
 	timer *time.Timer
@@ -58,10 +59,10 @@ type Held struct {
 
 // SetLines makes the lines those of the policy: values of others are forgotten, and the
 // broker is told.
-func (s *Store) SetLines(lines []Line) {
+func (s *Store) SetLines(lines []lease.Line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lines, s.known = lines, make(map[Line]bool, len(lines))
+	s.lines, s.known = lines, make(map[lease.Line]bool, len(lines))
 	credentials := map[string]bool{}
 	for _, l := range lines {
 		s.known[l], credentials[l.Credential] = true, true
@@ -87,7 +88,7 @@ func (s *Store) SetLines(lines []Line) {
 }
 
 // Put takes over the value of a lease. One that names no line is ignored.
-func (s *Store) Put(m *Lease) {
+func (s *Store) Put(m *lease.Lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.known[m.Line] {
@@ -113,7 +114,7 @@ func (s *Store) Put(m *Lease) {
 }
 
 // same reports whether a lease renews the value.
-func (h *Held) same(m *Lease) bool {
+func (h *Held) same(m *lease.Lease) bool {
 	return h.until > clock.Boot() && h.Generation == m.Generation && h.Header == m.Header &&
 		bytes.Equal(h.value, m.Value) && slices.EqualFunc(h.roots, m.Roots, bytes.Equal)
 }
@@ -170,7 +171,7 @@ func (s *Store) Revoke(credential string) {
 }
 
 // Take returns the value of a line for one request; nil if none is leased now.
-func (s *Store) Take(l Line) *Held {
+func (s *Store) Take(l lease.Line) *Held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.held[l]
