@@ -97,16 +97,22 @@ func endpointHint(r, o firewall.Rule) string {
 		return fmt.Sprintf("the workshop's line for %s isn't an endpoint: add `at` and `requests` there, or remove them here", o.Target())
 	case r.Endpoint.At != o.Endpoint.At:
 		return fmt.Sprintf("the workshop reaches %s at the endpoint %s alone: write `at: %s` and `requests` here", o.Target(), o.Endpoint.At, o.Endpoint.At)
+	case r.Endpoint.Credential != "" && r.Endpoint.Credential != o.Endpoint.Credential:
+		return fmt.Sprintf("the workshop's endpoint %s doesn't add the credential %s: write `credential: %s` there, or remove it here", o.Endpoint.At, r.Endpoint.Credential, r.Endpoint.Credential)
 	case r.Endpoint.EncodedSlash && !o.Endpoint.EncodedSlash:
 		return "add `encoded_slash: true` there, or remove it here"
 	}
 	return fmt.Sprintf("the workshop's endpoint %s has less: add the requests there, or remove them here", o.Endpoint.At)
 }
 
-// endpointText is " at github (GET,HEAD /**)" for an endpoint, else "".
+// endpointText is " at github (GET,HEAD /**) with the credential github" for an endpoint, else "".
 func endpointText(e firewall.Endpoint) string {
 	if e.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf(" at %s (%s)", e.At, cmp.Or(clip(strings.Join(e.Requests.Texts(), "; ")), "nothing"))
+	out := fmt.Sprintf(" at %s (%s)", e.At, cmp.Or(clip(strings.Join(e.Requests.Texts(), "; ")), "nothing"))
+	if e.Credential != "" {
+		out += " with the credential " + e.Credential
+	}
+	return out
 }

@@ -28,6 +28,7 @@ type ruleForm struct {
 	At           *Value[string] `key:"at" literal:"The policy is a generated file." example:"write at: github" doc:"Makes an endpoint: tools reach the host at the URL in WORKSHOP_ENDPOINT_NAME alone."`
 	Requests     *requestList   `key:"requests" example:"write requests: [\"GET,HEAD /repos/acme/**\"]" doc:"What it lets through: methods and a path; * is one segment, /** all below, \"*\" everything."`
 	EncodedSlash *Value[bool]   `key:"encoded_slash" literal:"The policy is a generated file." example:"write encoded_slash: true" default:"false" doc:"Its paths may have %2f."`
+	Credential   *Value[string] `key:"credential" literal:"Which of your credentials is used must be visible in the file." example:"write credential: github" doc:"The user's credential that the guard adds to its requests; see workshop credential."`
 	Preset       *Value[string] `key:"preset" literal:"What a preset opens must be visible in the file." example:"write preset: npm" doc:"A list of hosts that comes with the program; workshop presets lists them."`
 }
 
@@ -47,6 +48,11 @@ var ruleKeys = map[string]instead{
 	"rules":    {"", hintRequests},
 	"endpoint": {"", "write at: NAME, and requests"},
 	"url":      {"", "write host: NAME"},
+	"token":    {whyCredential, hintCredential},
+	"auth":     {whyCredential, hintCredential},
+	"header":   {whyCredential, hintCredential},
+	"headers":  {whyCredential, hintCredential},
+	"secret":   {whyCredential, hintCredential},
 	"ports":    {"", "write port: 443, port: 8000-8010 or port: [80, 443]"},
 	"hosts":    {"", "write a line for each host"},
 	"ip":       {"", "write cidr: ADDRESS/32"},
@@ -65,6 +71,12 @@ var ruleKeys = map[string]instead{
 }
 
 const hintRequests = "write at: NAME and requests: [\"GET,HEAD /repos/acme/**\"]"
+
+// Values and the hosts that they may go to stand in the user's own file (B33).
+const (
+	whyCredential  = "What is sent stands in the user's own file of credentials, by a name."
+	hintCredential = "write credential: NAME beside at and requests, and run `workshop credential add NAME`"
+)
 
 const hintUpload = "write upload: 5M/h"
 

@@ -58,16 +58,20 @@ func (d *decoder) endpoint(r *firewall.Rule, n *node, form *ruleForm, deny bool)
 		return false
 	}
 	switch {
-	case form.At == nil && form.Requests == nil && form.EncodedSlash == nil:
+	case form.At == nil && form.Requests == nil && form.EncodedSlash == nil && form.Credential == nil:
 		return true
 	case deny:
-		return bad(n.rng, "at, requests and encoded_slash are for lines of allow", "remove them; a line of deny without them denies the host")
+		return bad(n.rng, "at, requests, encoded_slash and credential are for lines of allow", "remove them; a line of deny without them denies the host")
+	case form.At == nil && form.Credential != nil:
+		return bad(form.Credential.Source.Range, "a credential is added at an endpoint: TLS that a worker's tool speaks itself can't be added to", "add at: NAME and requests to the line; tools then reach the host at http://127.0.0.1:PORT/")
 	case form.At == nil:
 		return bad(n.rng, "requests are of an endpoint: TLS that a worker's tool speaks itself can't be looked into", "add at: NAME to the line; tools then reach the host at http://127.0.0.1:PORT/")
 	case form.Requests == nil:
 		return bad(form.At.Source.Range, "an endpoint needs requests", `add what it lets through, such as requests: ["GET,HEAD /repos/acme/**"], or "*" for everything`)
 	case !firewall.ValidEndpointName(form.At.V):
 		return bad(form.At.Source.Range, fmt.Sprintf("at %q is not a name: "+firewall.EndpointNameForm, clip(form.At.V)), "write at: github or another short word")
+	case form.Credential != nil && !firewall.ValidEndpointName(form.Credential.V):
+		return bad(form.Credential.Source.Range, fmt.Sprintf("credential %q is not a name: "+firewall.EndpointNameForm, clip(form.Credential.V)), "write the name that your credential has in `workshop credential list`, such as credential: github")
 	case form.CIDR != nil:
 		return bad(form.CIDR.Source.Range, "an endpoint is for a host with a name, whose certificate is checked", "write host: NAME")
 	case form.ECH != nil:
@@ -79,6 +83,9 @@ func (d *decoder) endpoint(r *firewall.Rule, n *node, form *ruleForm, deny bool)
 		r.Ports = []firewall.PortRange{{First: 443, Last: 443}}
 	}
 	r.Endpoint = firewall.Endpoint{At: form.At.V, Requests: form.Requests.rules, EncodedSlash: form.EncodedSlash != nil && form.EncodedSlash.V}
+	if form.Credential != nil {
+		r.Endpoint.Credential = form.Credential.V
+	}
 	return true
 }
 
