@@ -197,6 +197,12 @@ var rules = append(apart("/internal/cli/", verbs, "what two groups of verbs shar
 	{from: module + "/internal/session/audit", bans: []ban{
 		{module + "/...", "it writes down what it is given"},
 	}},
+	{from: module + "/internal/broker", bans: []ban{
+		{module + "/internal/engine/...", "it is given its way to the guard"},
+		{module + "/internal/cli/...", "never upward"},
+		{module + "/internal/app", "never upward"},
+		{"os/exec", "sources start programs, nothing else"},
+	}},
 	{from: module + "/internal/lib/cgroup", bans: []ban{
 		{module + "/...", "workshop-init links it, and what limits a worker stands by itself"},
 		{"os/exec", "groups are files: nothing is started for them"},

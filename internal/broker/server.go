@@ -1,0 +1,207 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"time"
+
+	"github.com/llmdo/workshop/internal/credential"
+	"github.com/llmdo/workshop/internal/guard/lease"
+)
+
+const (
+	// look is how often it is looked whether what may be leased is what it was.
+	look = 5 * time.Second
+	// writeTime bounds a message to the guard.
+	writeTime = 10 * time.Second
+	// attachAgain is the pause before the guard is asked again.
+	attachAgain = time.Second
+)
+
+// Server carries a [Core] out. All fields are needed.
+type Server struct {
+	// Attach connects to the guard and attaches.
+	Attach func(context.Context) (io.ReadWriteCloser, error)
+	// Use takes over what an `up` says; Allowed returns what may be leased by that, by the
+	// user's file and by what the user agreed to, as they are now. An error leases nothing.
+	Use     func(Use) error
+	Allowed func() (Allowed, error)
+	// Read reads a value.
+	Read func(context.Context, credential.Credential) (Value, error)
+	// Gone reports whether nobody needs this process any more.
+	Gone func() bool
+	// Idle is how long it waits for a guard that isn't there.
+	Idle time.Duration
+	Log  *log.Logger
+}
+
+// loop is what one run has.
+type loop struct {
+	*Server
+	core     *Core
+	conn     io.ReadWriteCloser // to the guard; nil: none
+	since    time.Time          // without one
+	problem  string             // of what may be leased
+	events   chan func()
+	ctx      context.Context
+	attached bool // and the guard has said its lines
+}
+
+// ErrIdle is returned where no guard was there for too long.
+var ErrIdle = errors.New("no guard was there for too long")
+
+// Run serves until ctx ends, nobody needs it, somebody says stop, or there is no guard.
+func (s *Server) Run(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r := &loop{Server: s, core: NewCore(), since: time.Now(), events: make(chan func()), ctx: ctx}
+	go r.accept(l, cancel)
+	go r.attachAgain()
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	defer l.Close()
+	defer r.detach()
+	for r.next(true); ; {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case f := <-r.events:
+			f()
+		case <-tick.C:
+			if s.Gone() {
+				return nil
+			}
+			if r.conn == nil && time.Since(r.since) > s.Idle {
+				return ErrIdle
+			}
+			r.next(true)
+		}
+	}
+}
+
+// do has f run by the loop.
+func (r *loop) do(f func()) {
+	select {
+	case r.events <- f:
+	case <-r.ctx.Done():
+	}
+}
+
+// next carries out what is to be done now. decide: what may be leased is looked at anew.
+func (r *loop) next(decide bool) {
+	if decide {
+		allowed, err := r.Allowed()
+		problem := ""
+		if err != nil {
+			allowed, problem = nil, err.Error()
+		}
+		if problem != r.problem {
+			r.Log.Printf("what may be leased: %s", problem)
+		}
+		r.problem = problem
+		r.core.Allow(allowed)
+	}
+	s := r.core.Next(time.Now())
+	for _, m := range s.Send {
+		r.send(m)
+	}
+	for _, x := range s.Read {
+		go func() {
+			v, err := r.Read(r.ctx, x.Credential)
+			if err != nil {
+				r.Log.Printf("credential %s: %v", x.Credential.Name, err)
+			}
+			r.do(func() {
+				r.core.Got(x, v, err, time.Now())
+				r.next(false)
+			})
+		}()
+	}
+}
+
+// send writes one message to the guard, if there is one.
+func (r *loop) send(m any) {
+	if r.conn == nil {
+		return
+	}
+	late := time.AfterFunc(writeTime, func() { r.conn.Close() })
+	err := lease.Write(r.conn, m)
+	late.Stop()
+	if l, is := m.(*lease.Lease); is {
+		l.Value.Forget()
+	}
+	if err != nil {
+		r.Log.Printf("the guard: %v", err)
+		r.detach()
+	}
+}
+
+func (r *loop) detach() {
+	if r.conn != nil {
+		r.conn.Close()
+		r.conn, r.since, r.attached = nil, time.Now(), false
+	}
+}
+
+// attachAgain keeps a connection to the guard.
+func (r *loop) attachAgain() {
+	said := ""
+	for r.ctx.Err() == nil {
+		c, err := r.Attach(r.ctx)
+		if err != nil {
+			if err.Error() != said {
+				said = err.Error()
+				r.Log.Printf("not attached: %s", said)
+			}
+		} else {
+			said = ""
+			r.hear(c)
+		}
+		select {
+		case <-r.ctx.Done():
+		case <-time.After(attachAgain):
+		}
+	}
+}
+
+// hear takes what a guard says until its connection ends.
+func (r *loop) hear(c io.ReadWriteCloser) {
+	defer c.Close()
+	r.do(func() {
+		r.detach()
+		r.conn = c
+		r.core.Attached()
+		r.Log.Printf("attached")
+	})
+	in := lease.NewReader(c)
+	defer in.Close()
+	for {
+		m, err := in.FromGuard()
+		if err != nil {
+			r.do(func() {
+				if r.conn == c {
+					r.Log.Printf("the guard: %v", err)
+					r.detach()
+				}
+			})
+			return
+		}
+		r.do(func() {
+			if r.conn != c {
+				return
+			}
+			switch m := m.(type) {
+			case *lease.Lines:
+				r.core.Lines(m.Lines)
+				r.attached = true
+			case *lease.Refused:
+				r.Log.Printf("credential %s: a host refused it (401)", m.Credential)
+				r.core.Refused(m, time.Now())
+			}
+			r.next(false)
+		})
+	}
+}
