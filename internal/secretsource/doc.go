@@ -58,7 +58,7 @@ func (s Source) Read(ctx context.Context, lookup func(string) (string, bool)) ([
 	case s.File != "":
 		value, err = readFile(s.File)
 	case s.Keyring != "":
-		value, err = readKeyring(s.Keyring)
+		value, err = readKeyring(ctx, s.Keyring)
 	case len(s.Command) > 0:
 		value, err = run(ctx, s.Command, lookup)
 	default:

@@ -2,6 +2,7 @@ package secretsource
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,5 +108,45 @@ func TestString(t *testing.T) {
 		if got := s.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// What is stored is read, and removed; what can't be a value isn't stored, and a keyring
+// that waits for a person holds nobody up.
+func TestStore(t *testing.T) {
+	keyring.MockInit()
+	s := Source{Keyring: "stored"}
+	if err := Store(t.Context(), "stored", []byte(canary+"\n")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Read(t.Context(), os.LookupEnv); string(got) != canary || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for _, value := range []string{"", "\n", canary + "\n" + canary, " " + canary, "\x1b[1m" + canary, strings.Repeat("x", MaxValue+1)} {
+		if err := Store(t.Context(), "stored", []byte(value)); err == nil || strings.Contains(err.Error(), canary) {
+			t.Errorf("%.40q: %v", value, err)
+		}
+	}
+	if err := Delete(t.Context(), "stored"); err != nil {
+		t.Error(err)
+	}
+	want := NoEntryError("stored")
+	if _, err := s.Read(t.Context(), os.LookupEnv); !errors.Is(err, want) {
+		t.Error(err)
+	}
+	if err := Delete(t.Context(), "stored"); !errors.Is(err, want) {
+		t.Error(err)
+	}
+
+	keyring.MockInitWithError(errors.New("it is locked"))
+	if _, err := s.Read(t.Context(), os.LookupEnv); !errors.Is(err, ErrKeyring) || !strings.Contains(err.Error(), "it is locked") {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	hold := make(chan struct{})
+	defer close(hold)
+	if err := inKeyring(ctx, "x", func() error { <-hold; return nil }); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
 	}
 }
