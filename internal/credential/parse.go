@@ -238,26 +238,34 @@ func (p *parser) hosts(n *yaml.Node, c *Credential) {
 			continue
 		}
 		at := n.Content[i]
-		host, port, hasPort := strings.Cut(text, ":")
-		h := Host{Port: 443}
-		name, err := firewall.ParseName(host)
-		if err != nil || name.String() != strings.ToLower(host) {
-			p.fail(at, fmt.Sprintf("%q is not the name of one host", clip.Bytes(text, 80)), "write "+example+", without scheme, path and wildcard")
+		h, err := ParseHost(text)
+		if err != nil {
+			p.fail(at, err.Error(), "write "+example+", without scheme, path and wildcard; another port than 443 is \"api.example.org:8443\"")
 			continue
-		}
-		if h.Name = name.String(); hasPort {
-			ports, err := firewall.ParsePorts(port)
-			if err != nil || len(ports) != 1 || ports[0].First != ports[0].Last {
-				p.fail(at, fmt.Sprintf("%q has no port from 1 to 65535 after the colon", clip.Bytes(text, 80)), "write hosts: [\"api.example.org:8443\"]")
-				continue
-			}
-			h.Port = ports[0].First
 		}
 		if slices.Contains(c.Hosts, h) {
 			p.fail(at, fmt.Sprintf("the host %s is given twice", h), "")
 		}
 		c.Hosts = append(c.Hosts, h)
 	}
+}
+
+// ParseHost reads a host: its name, or "name:port".
+func ParseHost(text string) (Host, error) {
+	host, port, hasPort := strings.Cut(text, ":")
+	name, err := firewall.ParseName(host)
+	if err != nil || name.String() != strings.ToLower(host) {
+		return Host{}, fmt.Errorf("%q is not the name of one host", clip.Bytes(text, 80))
+	}
+	h := Host{Name: name.String(), Port: 443}
+	if hasPort {
+		ports, err := firewall.ParsePorts(port)
+		if err != nil || len(ports) != 1 || ports[0].First != ports[0].Last {
+			return Host{}, fmt.Errorf("%q has no port from 1 to 65535 after the colon", clip.Bytes(text, 80))
+		}
+		h.Port = ports[0].First
+	}
+	return h, nil
 }
 
 func (p *parser) form(n *yaml.Node, f *Form) {

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/llmdo/workshop/internal/credential"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
+	"github.com/llmdo/workshop/internal/secretsource"
+)
+
+// TestedCredential is a credential whose source was read: it has a value that fits into a
+// header.
+type TestedCredential struct {
+	CredentialInfo
+	Took time.Duration
+	// Headers are those that carry the value, one for each of Hosts: "x-api-key" or
+	// "Authorization: Bearer".
+	Headers []string
+}
+
+// TestCredential reads the source of a credential, and asks no host.
+func (env *Env) TestCredential(ctx context.Context, name string) (TestedCredential, error) {
+	f, err := env.readCredentials()
+	if err != nil {
+		return TestedCredential{}, err
+	}
+	c, err := f.named(name)
+	if err != nil {
+		return TestedCredential{}, err
+	}
+	began := time.Now()
+	value, err := c.Source.Read(ctx, env.Lookup)
+	clear(value)
+	took := time.Since(began)
+	if ctx.Err() != nil {
+		return TestedCredential{}, context.Cause(ctx)
+	}
+	if err != nil {
+		return TestedCredential{}, env.noValue(f, c, err)
+	}
+	if err := checkAuthorities(c.Authorities); err != nil {
+		return TestedCredential{}, Fail(CodeFailed, "%s: the credential %s: ca: %w", f.place(c), c.Name, err).
+			Hint("ca is a file of certificates in PEM")
+	}
+	t := TestedCredential{CredentialInfo: credentialInfo(c), Took: took}
+	for _, h := range c.Hosts {
+		t.Headers = append(t.Headers, c.As.Describe(h.Name))
+	}
+	return t, nil
+}
+
+// noValue says what to do about a source without a value.
+func (env *Env) noValue(f *credentialsText, c credential.Credential, err error) error {
+	fail := Fail(CodeFailed, "%s: the credential %s has no value: %w", f.place(c), c.Name, err)
+	s := c.Source
+	switch {
+	case s.Env != "":
+		if _, set := env.Lookup(s.Env); !set {
+			return fail.Hint("set it in the shell that runs `workshop up`, without a trace in its history: `read -rs %s; export %s`", s.Env, s.Env)
+		}
+		return fail.Hint("set %s to the token alone, as one line", s.Env)
+	case s.File != "":
+		if errors.Is(err, fs.ErrNotExist) {
+			return fail.Hint("make it, for you alone, and write the token into it: `install -m 600 /dev/null %s`", shellquote.Path(s.File))
+		}
+		return fail.Hint("the file has the token alone, and is yours alone: `chmod 600 %s`", shellquote.Path(s.File))
+	case errors.Is(err, secretsource.ErrKeyring):
+		return fail.Hint("unlock the keyring, or keep the token elsewhere: `workshop credential remove %s`, then `workshop credential add %s --token-file PATH`", c.Name, c.Name)
+	case s.Keyring != "":
+		return fail.Hint("store it: `workshop credential remove %s`, then `workshop credential add %s --keyring`", c.Name, c.Name)
+	}
+	return fail.Hint("run the command of %s by hand: it prints the token alone, and needs nobody to type", f.place(c))
+}
+
+// checkAuthorities reads a file of certificates; "" is none.
+func checkAuthorities(name string) error {
+	if name == "" {
+		return nil
+	}
+	text, err := boundedfile.Read(name, 1<<20)
+	if err != nil {
+		return err
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(text) {
+		return fmt.Errorf("%s has no certificate", name)
+	}
+	return nil
+}
