@@ -45,6 +45,11 @@ type Env struct {
 	AgreeBuild func(context.Context, BuildRequest) (bool, error)
 	// AgreeSources asks a person about files of other repositories; nil: nobody is there.
 	AgreeSources func(context.Context, []SourceRequest) (bool, error)
+	// AgreeCredentials asks a person about uses of their credentials; nil: nobody is there.
+	AgreeCredentials func(context.Context, []CredentialUse) (bool, error)
+	// Self is the command line that starts this program as a broker, see [Env.Broker]; nil:
+	// nothing does.
+	Self []string
 	// ShowSources shows what is used without a question, by --yes; nil: nobody reads it.
 	ShowSources func([]SourceRequest)
 	// Offline: no other repository is asked for anything.

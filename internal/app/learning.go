@@ -58,6 +58,10 @@ func (env *Env) RefuseLearning(c *Project, names []string, withSecrets bool) err
 		reasons = append(reasons, "workers that would learn have secrets, and could send them to any name: "+strings.Join(secret, ", "))
 		f.Hint("learn without them or with dummy credentials, or add --with-secrets")
 	}
+	if with := credentialed(c, workers); len(with) > 0 {
+		reasons = append(reasons, "workers that would learn have lines with your credentials, and could send what they read by them to any name: "+strings.Join(with, ", "))
+		f.Hint("learn without `credential` in the lines")
+	}
 	settings, err := env.SourceSettings()
 	if err != nil {
 		return err
@@ -70,6 +74,16 @@ func (env *Env) RefuseLearning(c *Project, names []string, withSecrets bool) err
 	}
 	f.Err = fmt.Errorf("--learn is refused: %s", strings.Join(reasons, "\n"))
 	return f.Hint("nothing was started")
+}
+
+// credentialed are those of the workers that have a line with a credential.
+func credentialed(c *Project, workers []string) (out []string) {
+	for _, name := range workers {
+		if slices.ContainsFunc(c.Worker(name).Container.Network.Allow, func(r firewall.Rule) bool { return r.Endpoint.Credential != "" }) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // Learn lets the rooms of the named workers, or all, learn for a time, and says loudly

@@ -106,6 +106,7 @@ func (env *Env) reload(ctx context.Context, reset bool) (*Reloaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	var needs *creds
 	heard := &reloadEngine{Engine: e}
 	if len(plan.Steps) > 0 {
 		// As at `up`: a worker may have written the file that is about to count.
@@ -113,6 +114,9 @@ func (env *Env) reload(ctx context.Context, reset bool) (*Reloaded, error) {
 			return nil, err
 		}
 		env.CompareWatched(ctx, c.Name, engine.Observed{})
+		if needs, err = env.agreeCredentials(ctx, e, ready, false); err != nil {
+			return nil, err
+		}
 		if err := env.Apply(ctx, heard, plan, env.Settings.WaitTimeout); err != nil {
 			return nil, err
 		}
@@ -155,6 +159,9 @@ func (env *Env) reload(ctx context.Context, reset bool) (*Reloaded, error) {
 		}
 		return nil
 	})
+	if err == nil && needs != nil {
+		err = env.lease(ctx, e, ready, needs)
+	}
 	return done, err
 }
 

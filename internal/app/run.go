@@ -154,7 +154,14 @@ func (run *Run) up(ctx context.Context, p, ready *Project, ask func(context.Cont
 	if err := env.Watch(ctx, ready, run.Capabilities().Contained, UpOptions{Ask: ask}); err != nil {
 		return err
 	}
-	return env.Apply(ctx, run.Running, plan, env.Settings.WaitTimeout)
+	needs, err := env.agreeCredentials(ctx, run.Running, ready, false)
+	if err != nil {
+		return err
+	}
+	if err := env.Apply(ctx, run.Running, plan, env.Settings.WaitTimeout); err != nil {
+		return err
+	}
+	return env.lease(ctx, run.Running, ready, needs)
 }
 
 // forRun leaves out the steps of plans that take no time: a run shows its command.

@@ -34,23 +34,30 @@ type Settings struct {
 	WaitTimeout time.Duration
 	// ApprovalsMax is auto, ask or deny; of the others at most one is set.
 	ApprovalsMax, ApprovalsCommand, ApprovalsSocket string
+	// Credentials is the user's file of credentials; empty: where it usually is.
+	// AcceptCredentials is the digest of lines that may have them, which nobody is asked about.
+	Credentials, AcceptCredentials string
 }
 
 // SettingKeys are the keys of config.yaml; WORKSHOP_ and the key in capitals
 // is the variable, except where a variable can't say it, with - for _ the flag.
 var SettingKeys = []string{
-	"approvals_command", "approvals_max", "approvals_socket",
-	"engine", "env_file", "file", "format", "frozen", "no_color", "project_name",
+	"accept_credentials", "approvals_command", "approvals_max", "approvals_socket",
+	"credentials", "engine", "env_file", "file", "format", "frozen", "no_color", "project_name",
 	"quiet", "runtimes", "secrets_on_disk", "verbose", "wait_timeout", "without_limits",
 }
 
 // notInFile are those that only make sense for one command line or directory
 // and are not taken from config.yaml.
-var notInFile = []string{"env_file", "file", "project_name"}
+var notInFile = []string{"accept_credentials", "credentials", "env_file", "file", "project_name"}
 
-// NotInEnvironment are those that give a promise up (B5, B6): who types it or
-// wrote it down does that, not an environment that a project or a CI system sets.
+// NotInEnvironment are those that give a promise up (B5, B6) or a credential away (B33):
+// who types it or wrote it down does that, not an environment that a project or a CI system
+// sets.
 var NotInEnvironment = map[string]string{
+	"accept_credentials": "write `--accept-credentials DIGEST`",
+	"credentials":        "write `--credentials FILE`",
+
 	"runtimes":       "write `runtimes: [NAME]` in your settings file",
 	"without_limits": "write `--without-limits`, or `without_limits: true` in your settings file",
 }
@@ -173,6 +180,7 @@ func (env *Env) Set(values map[string]any, from EngineFrom) error {
 		SecretsOnDisk: cast.ToBool(values["secrets_on_disk"]), WithoutLimits: cast.ToBool(values["without_limits"]),
 		Runtimes: cast.ToStringSlice(values["runtimes"]), WaitTimeout: DefaultWaitTimeout,
 		ApprovalsMax: "ask", ApprovalsCommand: text("approvals_command"), ApprovalsSocket: text("approvals_socket"),
+		Credentials: text("credentials"), AcceptCredentials: text("accept_credentials"),
 	}
 	if values["wait_timeout"] != nil {
 		if s.WaitTimeout = cast.ToDuration(values["wait_timeout"]); s.WaitTimeout <= 0 {

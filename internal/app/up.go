@@ -14,6 +14,8 @@ import (
 // asked for: a call needs it.
 type UpOptions struct {
 	DryRun, Strict, Implicit bool
+	// WithoutCredentials leases none: endpoints that have one answer 503.
+	WithoutCredentials bool
 	// AcceptWatched accepts watched files (B8) as they are, and of the workshop's own
 	// what was shown with that digest; [AcceptAll]: whatever there is; empty: nothing.
 	AcceptWatched string
@@ -39,6 +41,7 @@ func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names [
 		return err
 	}
 	var first *engine.Plan
+	var needs *creds
 	err = ch.converge(ctx, r, env.Settings.WaitTimeout, func() (*engine.Plan, error) {
 		plan, err := env.Plan(ctx, r, ready, names, o)
 		if err != nil || first != nil {
@@ -47,6 +50,9 @@ func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names [
 		first = plan
 		env.sayFacts(ready.Workshop, ready.Compiled.Facts, created)
 		if err := env.Watch(ctx, ready, r.Capabilities().Contained, o); err != nil {
+			return nil, err
+		}
+		if needs, err = env.agreeCredentials(ctx, r, ready, o.WithoutCredentials); err != nil {
 			return nil, err
 		}
 		env.SayEnding(ctx, r, plan)
@@ -59,6 +65,7 @@ func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names [
 	if err == nil {
 		env.keepPorts(ctx, ready)
 		env.keepGrants(ready, names, !o.Implicit)
+		err = env.lease(ctx, r, ready, needs)
 	}
 	return err
 }

@@ -107,7 +107,7 @@ func (c *projectCopy) start(ctx context.Context) error {
 	}
 	defer ch.Unlock()
 	c.up = true
-	return ch.Up(ctx, c.running, c.p, ready, c.workers, UpOptions{})
+	return ch.Up(ctx, c.running, c.p, ready, c.workers, UpOptions{WithoutCredentials: true})
 }
 
 // remove takes the copy down, and removes its directory.

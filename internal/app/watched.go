@@ -372,6 +372,11 @@ func (env *Env) forgetSecrets(t ProjectRef, r *facts.Record, seen engine.Observe
 	for _, dir := range dirs {
 		kept = append(kept, facts.RuntimeDirs(t.Name, dir, os.Getuid(), env.Lookup, env.Home)...)
 	}
+	for _, dir := range kept {
+		if dir != "" {
+			stopBroker(context.Background(), dir)
+		}
+	}
 	return facts.Forget(kept, os.Getuid())
 }
 

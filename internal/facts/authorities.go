@@ -48,10 +48,10 @@ func Authorities(lookup func(string) (string, bool)) ([][]byte, error) {
 		}
 	}
 	if file != "" {
-		return authoritiesOf(file)
+		return ReadAuthorities(file)
 	}
 	for _, name := range authorityFiles {
-		found, err := authoritiesOf(name)
+		found, err := ReadAuthorities(name)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return found, err
 		}
@@ -59,8 +59,8 @@ func Authorities(lookup func(string) (string, bool)) ([][]byte, error) {
 	return authoritiesIn(dirs)
 }
 
-// authoritiesOf reads one bundle.
-func authoritiesOf(name string) ([][]byte, error) {
+// ReadAuthorities reads one bundle of certificates; none is an error.
+func ReadAuthorities(name string) ([][]byte, error) {
 	data, err := boundedfile.Read(name, maxBundle)
 	if err != nil {
 		return nil, err

@@ -12,9 +12,9 @@ import (
 	"github.com/llmdo/workshop/internal/lib/procgroup"
 )
 
-// environment is what a command gets of the caller's: where its own files are, and the
+// Environment is what a command gets of the caller's: where its own files are, and the
 // keyring. The rest may be a project's, as direnv sets it.
-var environment = []string{"HOME", "USER", "LOGNAME", "LANG", "PATH", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"}
+var Environment = []string{"HOME", "USER", "LOGNAME", "LANG", "PATH", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"}
 
 var errTooMuch = errors.New("too much output")
 
@@ -43,7 +43,7 @@ func run(parent context.Context, argv []string, lookup func(string) (string, boo
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	procgroup.Own(cmd)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = "/", []string{}, time.Second
-	for _, name := range environment {
+	for _, name := range Environment {
 		if v, ok := lookup(name); ok {
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}

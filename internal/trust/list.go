@@ -74,6 +74,17 @@ func (l List[T]) read() (map[string][]T, error) {
 
 // Add keeps something for a name, in one step. The file is for this user alone (0600).
 func (l List[T]) Add(name string, what T) error {
+	return l.change(func(all map[string][]T) bool {
+		if slices.Contains(all[name], what) {
+			return false
+		}
+		all[name] = append(all[name], what)
+		return true
+	})
+}
+
+// change rewrites the file if edit reports a change.
+func (l List[T]) change(edit func(map[string][]T) bool) error {
 	if err := os.MkdirAll(filepath.Dir(l.Path), 0o700); err != nil {
 		return err
 	}
@@ -86,10 +97,9 @@ func (l List[T]) Add(name string, what T) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains(all[name], what) {
+	if !edit(all) {
 		return nil
 	}
-	all[name] = append(all[name], what)
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -98,6 +108,21 @@ func (l List[T]) Add(name string, what T) error {
 		return err
 	}
 	return atomicfile.Write(l.Path, b.Bytes(), 0o600)
+}
+
+// Remove forgets what match reports, of all names.
+func (l List[T]) Remove(match func(name string, what T) bool) error {
+	return l.change(func(all map[string][]T) bool {
+		removed := false
+		for name, list := range all {
+			left := slices.DeleteFunc(slices.Clone(list), func(what T) bool { return match(name, what) })
+			removed = removed || len(left) < len(list)
+			if all[name] = left; len(left) == 0 {
+				delete(all, name)
+			}
+		}
+		return removed
+	})
 }
 
 // waitLock waits a little for another process that is writing.

@@ -31,6 +31,18 @@ func Sources(dir string) List[Source] {
 	return List[Source]{Path: filepath.Join(dir, "sources.json"), Key: "sources"}
 }
 
+// Credential is one line of a workshop that may have one of the user's credentials.
+type Credential struct {
+	Name string `json:"credential"`
+	Line string `json:"line"` // with the worker that has it
+}
+
+// Credentials are those that a user agreed to, by the real directory of each project. dir is
+// that of the user's state.
+func Credentials(dir string) List[Credential] {
+	return List[Credential]{Path: filepath.Join(dir, "credentials.json"), Key: "projects"}
+}
+
 // Builds are the builds that a user agreed to, by the digest of all that goes into each.
 type Builds struct {
 	Dir string // of the user's state

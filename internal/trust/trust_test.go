@@ -109,6 +109,34 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// B33: a credential was agreed to for the very line, in one project.
+func TestCredentials(t *testing.T) {
+	l := Credentials(t.TempDir())
+	none := func(string, Credential) bool { return true }
+	if err := l.Remove(none); err != nil {
+		t.Error("nothing to remove:", err)
+	}
+	one, two, npm := Credential{"github", "w {host: a}"}, Credential{"github", "v {host: a}"}, Credential{"npm", "w {host: a}"}
+	if err := errors.Join(l.Add("/p", one), l.Add("/p", npm), l.Add("/q", two)); err != nil {
+		t.Fatal(err)
+	}
+	has := func(dir string, c Credential, want bool) {
+		t.Helper()
+		if has, err := l.Has(dir, c); err != nil || has != want {
+			t.Errorf("%s %v: %v, %v", dir, c, has, err)
+		}
+	}
+	has("/p", one, true)
+	has("/p", two, false)
+	has("/q", one, false)
+	if err := l.Remove(func(_ string, c Credential) bool { return c.Name == "github" }); err != nil {
+		t.Fatal(err)
+	}
+	has("/p", one, false)
+	has("/q", two, false)
+	has("/p", npm, true)
+}
+
 // B47: the user's settings only narrow the machine's.
 func TestSettings(t *testing.T) {
 	said := func(allow ...string) Said { return Said{File: "/f", Allow: allow} }

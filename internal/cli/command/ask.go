@@ -68,6 +68,18 @@ func (a *Program) agreeSources(ctx context.Context, all []app.SourceRequest) (bo
 	return a.ask(ctx, "use "+map[bool]string{true: "it", false: "them"}[len(all) == 1]+" here?")
 }
 
+// agreeCredentials asks the person at the terminal about uses of their credentials.
+func (a *Program) agreeCredentials(ctx context.Context, all []app.CredentialUse) (bool, error) {
+	fmt.Fprintln(a.Err, "the workshop wants your credentials added to requests of workers; no worker gets them:")
+	for _, u := range all {
+		fmt.Fprintf(a.Err, "  credential  %s (%s)\n  hosts       %s\n", app.Printable(u.Name), app.Printable(u.Source), app.Printable(strings.Join(u.Hosts, ", ")))
+		for _, text := range u.Lines {
+			fmt.Fprintf(a.Err, "  | %s\n", app.Printable(text))
+		}
+	}
+	return a.ask(ctx, "add them? (asked once per line)")
+}
+
 func (a *Program) showSources(all []app.SourceRequest) {
 	for _, r := range all {
 		a.showSource(r)

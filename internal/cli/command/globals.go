@@ -47,6 +47,12 @@ func IsGlobalFlag(name string) bool {
 	return f.Lookup(name) != nil
 }
 
+// CredentialFlags adds --credentials and --accept-credentials, which [app.Settings] has.
+func CredentialFlags(cmd *cobra.Command) {
+	cmd.Flags().String("credentials", "", "`FILE` of your credentials in place of credentials.yaml among your settings")
+	cmd.Flags().String("accept-credentials", "", "agree that the lines with the `DIGEST` that a refused command printed have your credentials")
+}
+
 // FrozenFlag adds --frozen, which [app.Settings] has.
 func FrozenFlag(cmd *cobra.Command) {
 	cmd.Flags().Bool("frozen", false, "refuse whatever workshop.lock doesn't say (B46); default in continuous integration where there is one")

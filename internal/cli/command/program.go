@@ -30,8 +30,18 @@ func NewProgram(sys *System) *Program {
 		a.Env = &app.Env{} // only help is asked for
 	}
 	a.Events = a.show
+	if a.Executable != "" {
+		a.Self = []string{a.Executable}
+		if a.Under != "" { // llmdo, or the docker command's plugin
+			a.Self = append(a.Self, "workshop")
+		}
+		a.Self = append(a.Self, BrokerVerb)
+	}
 	return a
 }
+
+// BrokerVerb is the name of the hidden verb that [app.Env.Self] runs.
+const BrokerVerb = "broker"
 
 // RunFunc is a verb's work.
 type RunFunc func(ctx context.Context, cmd *cobra.Command, args []string) error
@@ -42,7 +52,7 @@ func (a *Program) Run(do RunFunc) func(*cobra.Command, []string) error {
 		a.Interrupts.Watch()
 		a.ShowSources = a.showSources
 		if a.interactive() {
-			a.AgreeBuild, a.AgreeSources = a.agreeBuild, a.agreeSources
+			a.AgreeBuild, a.AgreeSources, a.AgreeCredentials = a.agreeBuild, a.agreeSources, a.agreeCredentials
 		}
 		if err := a.readSettings(cmd); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
 )
 
 func (a verbs) reloadCommand() *cobra.Command {
@@ -32,6 +33,7 @@ can't be read is opened without them.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&reset, "reset", false, "drop every live change, end learning, and forget what upload budgets have spent")
+	command.CredentialFlags(cmd)
 	return cmd
 }
 

@@ -76,6 +76,7 @@ refused in continuous integration, and for workers with secrets unless --with-se
 	f.Duration("wait-timeout", app.DefaultWaitTimeout, "how long to wait until every worker is ready")
 	f.Bool("secrets-on-disk", false, "keep secrets on disk until down, where there is no memory file system")
 	command.FrozenFlag(cmd)
+	command.CredentialFlags(cmd)
 	f.Bool("without-limits", false, "go on where this machine enforces no limits of memory, cpu and processes (B5)")
 	f.BoolVarP(&detach, "detach", "d", false, "accepted as in Compose, and what up always does")
 	return cmd
@@ -132,6 +133,9 @@ func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upO
 			return err
 		}
 		a.SayEnding(ctx, e, plan)
+		if err := a.SayCredentials(ctx, e, ready); err != nil {
+			return err
+		}
 		return a.Watch(ctx, ready, e.Capabilities().Contained, o)
 	}
 	ch, err := a.Change(ctx, c.Name)

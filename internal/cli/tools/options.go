@@ -25,6 +25,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.NoUp, "no-up", false, "don't start a workshop that isn't up")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "build images without asking, where it must be started")
 	command.FrozenFlag(cmd)
+	command.CredentialFlags(cmd)
 }
 
 func (o *options) check(cmd *cobra.Command) error {

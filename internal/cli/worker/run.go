@@ -93,6 +93,7 @@ func (o *runOptions) flags(cmd *cobra.Command) {
 	f.Duration("wait-timeout", app.DefaultWaitTimeout, "how long to wait until the worker is ready")
 	f.Bool("secrets-on-disk", false, "keep secrets on disk until the end, where there is no memory file system")
 	command.FrozenFlag(cmd)
+	command.CredentialFlags(cmd)
 	f.Bool("without-limits", false, "go on where this machine enforces no limits of memory, cpu and processes (B5)")
 	f.Bool("rm", true, "accepted as in Compose, and what run always does")
 	_ = f.MarkHidden("rm")

@@ -1,0 +1,265 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+)
+
+const canary, canary2 = "canary-7f3a/91+c", "canary-second-0b"
+
+// journal keeps what a host was sent, and accepts what it is told.
+type journal struct {
+	mu     sync.Mutex
+	seen   []string // "PATH Authorization"
+	accept string
+}
+
+func (u *journal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	auth := r.Header.Get("Authorization")
+	u.seen = append(u.seen, r.URL.Path+" "+auth)
+	if u.accept != "" && auth != "Bearer "+u.accept {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	_, _ = w.Write([]byte("fine"))
+}
+
+func (u *journal) accepts(token string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.accept = token
+}
+
+func (u *journal) take() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	defer func() { u.seen = nil }()
+	return u.seen
+}
+
+// credentialed is the workshop restricted with an endpoint that has a credential, and the
+// user's file of it. The credential's name is the project's, so that no other test has it.
+func credentialed(t *testing.T, intent string) (s *scenario.Scenario, u *journal, name string, token func(string), flags []string) {
+	s = scenario.New(t, "restricted", intent)
+	name = s.Project
+	u = &journal{}
+	s.Internet.Site("allowed.example.org", u)
+	t.Cleanup(func() {
+		s.Internet.Site("allowed.example.org", nil)
+		s.Internet.Answer("allowed.example.org", testnet.A(testnet.Allowed))
+	})
+	s.Env = append(s.Env, "SSL_CERT_FILE="+filepath.Join(s.Dir, "ca.pem"))
+	edit(s, "- allowed.example.org\n", "- {host: allowed.example.org, at: api, requests: [\"GET,HEAD /repos/**\"], credential: "+name+"}\n")
+	dir := s.TempDir()
+	write := func(file, text string) {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		scenario.Own(t, dir)
+	}
+	token = func(text string) { write("token", text+"\n") }
+	token(canary)
+	write("credentials.yaml", name+": {file: "+filepath.Join(dir, "token")+", hosts: [allowed.example.org]}\n")
+	return s, u, name, token, []string{"--credentials", filepath.Join(dir, "credentials.yaml")}
+}
+
+// agreed brings it up with what a refused `up` has printed.
+func agreed(s *scenario.Scenario, flags []string) {
+	s.Helper()
+	d := s.Expect(4, append([]string{"up"}, flags...)...)
+	_, digest, ok := strings.Cut(d.Err, "--accept-credentials ")
+	if !ok || !strings.Contains(d.Err, "at: api") || len(s.Containers()) > 0 {
+		s.Fatalf("a first use isn't refused with its lines:\n%s", d.Err)
+	}
+	digest, _, _ = strings.Cut(digest, "`")
+	says(s, s.Expect(4, append([]string{"up", "--accept-credentials", "0000000000000000"}, flags...)...), "others than those of the digest")
+	s.Up(append([]string{"--accept-credentials", digest}, flags...)...)
+}
+
+const reposOK = "http http://127.0.0.1:600/repos/x -> 200"
+
+// B32, B33: a credential is added to the requests of its line, and is nowhere that a worker,
+// or whoever reads our files, could find it.
+func TestCredential(t *testing.T) {
+	s, u, name, _, flags := credentialed(t, "the guard adds a credential to the requests of its line alone, and it is nowhere else")
+	agreed(s, flags)
+	u.take()
+	s.Sees("worker", reposOK, "http http://127.0.0.1:600/user -> 403")
+	if got := u.take(); len(got) != 1 || got[0] != "/repos/x Bearer "+canary {
+		t.Errorf("the host got %q", got)
+	}
+	s.Up(flags...) // nobody is asked again
+	nowhere(s)
+
+	// Another line, or a host that the user's file doesn't have, is another question.
+	edit(s, "GET,HEAD /repos/**", "GET,HEAD *")
+	says(s, s.Expect(4, append([]string{"firewall", "reload"}, flags...)...), "nobody agreed", "GET,HEAD *")
+	says(s, s.Expect(4, append([]string{"up"}, flags...)...), "nobody agreed")
+	s.Sees("worker", "http http://127.0.0.1:600/user -> 403")
+	edit(s, "GET,HEAD *", "GET,HEAD /repos/**")
+	edit(s, "host: allowed.example.org", "host: gist.example.org")
+	says(s, s.Expect(4, append([]string{"up"}, flags...)...), "may not go to gist.example.org", "credentials.yaml:1")
+	edit(s, "host: gist.example.org", "host: allowed.example.org")
+	says(s, s.Expect(4, append([]string{"up", "--learn"}, flags...)...), "have lines with your credentials")
+
+	broker := brokerOf(s, name)
+	s.Expect(0, "down")
+	s.Eventually("the broker has ended", func() bool { return unix.Kill(broker, 0) != nil })
+	if got := u.take(); len(got) != 0 {
+		t.Errorf("the host got %q", got)
+	}
+}
+
+// nowhere looks for the value in all that a worker, or whoever reads our files, sees.
+func nowhere(s *scenario.Scenario) {
+	s.Helper()
+	b := []byte(canary)
+	forms := [][]byte{b, []byte(hex.EncodeToString(b)), []byte(url.QueryEscape(canary)), []byte(url.PathEscape(canary)), []byte(base64.StdEncoding.EncodeToString(b)), []byte(base64.StdEncoding.EncodeToString([]byte("Bearer " + canary)))}
+	find := func(where string, text []byte) {
+		for _, f := range forms {
+			if bytes.Contains(text, f) {
+				s.Errorf("%s has %s", where, f)
+			}
+		}
+	}
+	for service, c := range s.Containers() {
+		find("the log of "+service, []byte(s.Logs(service)))
+		find("what the engine says of "+service, fmt.Append(nil, c))
+		for _, pid := range s.Processes(service) {
+			for _, name := range []string{"environ", "cmdline"} {
+				text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
+				find(service+"'s "+name, text)
+			}
+		}
+	}
+	brokers := 0
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range all {
+		cmdline, _ := os.ReadFile(file)
+		if bytes.HasSuffix(cmdline, []byte("\x00broker\x00")) {
+			brokers++
+			environ, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+			find("the broker's environment", environ)
+			if info, err := os.Stat(filepath.Dir(file)); err == nil && info.Sys() != nil {
+				status, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "limits"))
+				if !bytes.Contains(status, []byte("Max core file size        0")) {
+					s.Errorf("the broker may write a core file:\n%s", status)
+				}
+			}
+		}
+	}
+	if brokers == 0 {
+		s.Error("there is no broker")
+	}
+	dirs := []string{s.Dir, "/run/workshop", filepath.Join(os.Getenv("HOME"), ".local/state/workshop")}
+	for _, e := range s.Program(s.TB.Context(), "/bin/true").Env {
+		name, value, _ := strings.Cut(e, "=")
+		if name == "XDG_STATE_HOME" || name == "XDG_RUNTIME_DIR" {
+			dirs = append(dirs, value)
+		}
+	}
+	for _, dir := range append(dirs, filepath.Join(s.RootOf("guard"), "run"), filepath.Join(s.RootOf("guard"), "tmp"), filepath.Join(s.RootOf("worker"), "tmp")) {
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				if text, err := os.ReadFile(path); err == nil {
+					find(path, text)
+				}
+			}
+			return nil
+		})
+	}
+	s.Sees("worker", "env "+strings.ToUpper(s.Project)+" -> unset")
+}
+
+// brokerOf is the process id of the broker that has a project.
+func brokerOf(s *scenario.Scenario, name string) int {
+	s.Helper()
+	sockets, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range sockets {
+		cmdline, _ := os.ReadFile(file)
+		if !bytes.HasSuffix(cmdline, []byte("\x00broker\x00")) {
+			continue
+		}
+		fds, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "fd", "*"))
+		for _, fd := range fds {
+			if to, err := os.Readlink(fd); err == nil && strings.Contains(to, name+"-") && strings.HasSuffix(to, "/broker.log") {
+				pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+				return pid
+			}
+		}
+	}
+	s.Fatal("no broker has the project")
+	return 0
+}
+
+// B27, B32: what ends a credential ends it within its time, and nothing falls back to another
+// way or an older value.
+func TestCredentialEnds(t *testing.T) {
+	s, u, name, token, flags := credentialed(t, "revocation, a broker or a guard that is killed, and a value that its host refuses close the endpoint or renew the value")
+	agreed(s, flags)
+	s.Sees("worker", reposOK)
+
+	// A host that refuses the value has it read again.
+	token(canary2)
+	u.accepts(canary2)
+	s.Sees("worker", "http http://127.0.0.1:600/repos/x -> 401")
+	s.Eventually("the new value is there", func() bool { return s.Probe("worker", reposOK)[0].OK })
+
+	// Another guard gets it at once.
+	s.Crash("guard")
+	s.Up(flags...)
+	s.Eventually("leased to the new guard", func() bool { return s.Probe("worker", reposOK)[0].OK })
+
+	// Revoked: within a second, and for good.
+	began := time.Now()
+	says(s, s.Expect(0, "credential", "revoke", name), "1 line")
+	for s.Probe("worker", reposOK)[0].OK {
+		if time.Since(began) > 2*time.Second {
+			t.Fatal("it is there two seconds after it was revoked")
+		}
+	}
+	u.take()
+	s.Sees("worker", "http http://127.0.0.1:600/repos/x -> 503")
+	if got := u.take(); len(got) != 0 {
+		t.Errorf("the host got %q", got)
+	}
+	agreedAgain := s.Expect(4, append([]string{"up"}, flags...)...)
+	_, digest, _ := strings.Cut(agreedAgain.Err, "--accept-credentials ")
+	digest, _, _ = strings.Cut(digest, "`")
+	s.Up(append([]string{"--accept-credentials", digest}, flags...)...)
+	s.Sees("worker", reposOK)
+
+	// A broker that is killed: until the lease ends, and not longer.
+	if err := unix.Kill(brokerOf(s, name), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(31 * time.Second)
+	u.take()
+	s.Sees("worker", "http http://127.0.0.1:600/repos/x -> 503")
+	if got := u.take(); len(got) != 0 {
+		t.Errorf("the host got %q", got)
+	}
+	s.Up(flags...)
+	s.Sees("worker", reposOK)
+}

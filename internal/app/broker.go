@@ -1,0 +1,199 @@
+package app
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/llmdo/workshop/internal/broker"
+	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/lib/clip"
+	"github.com/llmdo/workshop/internal/lib/procgroup"
+)
+
+// BrokerStart is what the command that starts a broker says to it, on its stdin.
+type BrokerStart struct {
+	Project string `json:"project"`
+	// Directory is the workshop's; Engine is the name of the one that it is on.
+	Directory string     `json:"directory"`
+	Engine    string     `json:"engine"`
+	Runtime   string     `json:"runtime"` // where its socket is
+	Use       broker.Use `json:"use"`
+}
+
+// brokerSocket is where a project's broker listens: in the runtime directory, which is its
+// user's alone, and of which workers have only parts.
+func brokerSocket(runtime string) string { return filepath.Join(runtime, "broker") }
+
+// Times of a broker at its start.
+const (
+	brokerStarts = 10 * time.Second
+	// brokerReads is how long an `up` waits for values to be read: what takes longer waits
+	// for a person, as a keyring that is locked.
+	brokerReads = 10 * time.Second
+)
+
+// lease has a project's credentials leased: by the broker that it has, or a new one. What
+// isn't leased then is said.
+func (env *Env) lease(ctx context.Context, r *Running, ready *Project, c *creds) error {
+	dir := ready.Compiled.Facts.RuntimeDir
+	if len(c.lines) == 0 {
+		if dir != "" {
+			stopBroker(ctx, dir)
+		}
+		return nil
+	}
+	use := broker.Use{Directory: r.Dir, File: env.CredentialsFile(), Lines: c.lines, Values: c.values(env)}
+	_, err := broker.Call(ctx, brokerSocket(dir), broker.Request{Op: broker.OpUse, Use: &use})
+	if err != nil { // none, or one of another version
+		stopBroker(ctx, dir)
+		err = env.startBroker(ctx, BrokerStart{Project: r.Name, Directory: r.Dir, Engine: r.Chosen.Name, Runtime: dir, Use: use})
+	}
+	if err == nil {
+		err = env.sayLeased(ctx, dir)
+	}
+	if err != nil && ctx.Err() == nil {
+		return Fail(CodeFailed, "the broker of credentials doesn't start: %w", err).
+			Hint("the workers run, and endpoints with credentials answer 503; `workshop up` tries again")
+	}
+	return err
+}
+
+// mayStartBroker refuses what needs a broker where nothing can start one.
+func (env *Env) mayStartBroker(ctx context.Context, ready *Project) error {
+	if env.Self != nil {
+		return nil
+	}
+	if _, err := broker.Call(ctx, brokerSocket(ready.Compiled.Facts.RuntimeDir), broker.Request{Op: broker.OpStatus}); err == nil {
+		return nil
+	}
+	return Fail(CodeRefused, "the workshop needs your credentials, which a process of the program workshop leases; nothing was started").
+		Hint("run `workshop up`")
+}
+
+// startBroker starts a broker and returns when it listens.
+func (env *Env) startBroker(ctx context.Context, start BrokerStart) error {
+	text, err := json.Marshal(start)
+	if err != nil {
+		return err
+	}
+	defer clear(text)
+	cmd := exec.Command(env.Self[0], env.Self[1:]...)
+	procgroup.Detach(cmd)
+	cmd.Dir = filepath.VolumeName(start.Runtime) + string(filepath.Separator)
+	// Nothing else of the environment: it may have secrets, and who may read it in /proc.
+	cmd.Env = env.commandVariables()
+	for name, value := range env.Places() {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	cmd.Env = append(cmd.Env, brokerVariables(env)...)
+	cmd.Stdin = bytes.NewReader(text)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	said := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(io.LimitReader(out, 4<<10)).ReadString('\n')
+		said <- strings.TrimSpace(line)
+		_ = cmd.Wait() // where this process goes on, as one that serves tools
+	}()
+	select {
+	case line := <-said:
+		if line == brokerReady {
+			return nil
+		}
+		_ = cmd.Process.Kill()
+		if line == "" {
+			line = "it ended at once"
+		}
+		return errors.New(Printable(clip.Bytes(line, 500)))
+	case <-time.After(brokerStarts):
+		_ = cmd.Process.Kill()
+		return errors.New("it didn't start in " + brokerStarts.String())
+	case <-ctx.Done():
+		_ = cmd.Process.Kill()
+		return context.Cause(ctx)
+	}
+}
+
+// brokerVariables are further ones by which an engine is found.
+func brokerVariables(env *Env) (out []string) {
+	for _, name := range []string{"DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "DOCKER_API_VERSION", "TMPDIR"} {
+		if v, ok := env.Lookup(name); ok {
+			out = append(out, name+"="+v)
+		}
+	}
+	return out
+}
+
+// brokerReady is the line that a broker prints when it listens; any other says what is wrong.
+const brokerReady = "ready"
+
+// sayLeased waits until values are read, and says which aren't there.
+func (env *Env) sayLeased(ctx context.Context, dir string) error {
+	var a broker.Answer
+	for end := time.Now().Add(brokerReads); ; {
+		var err error
+		if a, err = broker.Call(ctx, brokerSocket(dir), broker.Request{Op: broker.OpStatus}); err != nil {
+			return err
+		}
+		waiting := !a.Attached || slices.ContainsFunc(a.Credentials, func(s broker.Status) bool { return s.State == broker.Waiting })
+		if !waiting || time.Now().After(end) {
+			break
+		}
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	if a.Problem != "" {
+		env.warn("no credential is leased: %s", Printable(a.Problem))
+	}
+	if !a.Attached {
+		env.warn("no credential is leased yet: the guard doesn't answer the broker; it goes on trying")
+	}
+	for _, s := range a.Credentials {
+		switch s.State {
+		case broker.Leased:
+			env.detail("credential %s (%s): leased for %s", s.Name, Printable(s.Source), Count(s.Lines, "line"))
+		case broker.Waiting:
+			env.warn("the credential %s isn't there yet: %s is still being read; its endpoints answer 503 until it is", s.Name, Printable(s.Source))
+		default:
+			env.warn("the credential %s isn't there: %s; its endpoints answer 503 until it is", s.Name, Printable(s.Problem))
+			env.hint("see what it reads: `workshop credential test %s`", s.Name)
+		}
+	}
+	return nil
+}
+
+// stopBroker has the broker of a runtime directory end, if there is one. One that doesn't
+// answer ends by itself when its socket is gone.
+func stopBroker(ctx context.Context, dir string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_, _ = broker.Call(ctx, brokerSocket(dir), broker.Request{Op: broker.OpStop})
+	_ = os.Remove(brokerSocket(dir))
+}
+
+// brokers returns the sockets of the brokers of this user, by projects that an `up` noted.
+func (env *Env) brokers() (sockets []string, err error) {
+	records, err := facts.Records(env.recordsDir())
+	for _, r := range records {
+		if r.RuntimeDir != "" && Exists(brokerSocket(r.RuntimeDir)) {
+			sockets = append(sockets, brokerSocket(r.RuntimeDir))
+		}
+	}
+	return sockets, err
+}

@@ -1,0 +1,161 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/llmdo/workshop/internal/broker"
+	"github.com/llmdo/workshop/internal/credential"
+	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/guard/control"
+)
+
+// brokerIdle is how long a broker waits for a guard that isn't there.
+const brokerIdle = 10 * time.Minute
+
+// maxBrokerStart bounds what a broker is told at its start, in bytes.
+const maxBrokerStart = 4 << 20
+
+// Broker is the process that leases a project's credentials: it reads a [BrokerStart],
+// prints a line when it listens, and serves until the project is down.
+func (env *Env) Broker(ctx context.Context, in io.Reader, out io.Writer) error {
+	err := env.serveBroker(ctx, in, out)
+	if err != nil {
+		fmt.Fprintln(out, firstLine(err)) // `up` shows it, where it wasn't ready
+	}
+	return err
+}
+
+func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) error {
+	if err := undumpable(); err != nil {
+		return err
+	}
+	var start BrokerStart
+	text, err := io.ReadAll(io.LimitReader(in, maxBrokerStart))
+	if err == nil {
+		err = json.Unmarshal(text, &start)
+	}
+	clear(text)
+	if err != nil || !filepath.IsAbs(start.Runtime) {
+		return errors.New("what it is to do can't be read")
+	}
+	// Next to the socket: it goes with the directory.
+	lock, _, err := lockFile(brokerSocket(start.Runtime) + ".lock")
+	if err != nil {
+		return err
+	}
+	if lock == nil {
+		return errors.New("another one is there")
+	}
+	defer lock.Close()
+	socket := brokerSocket(start.Runtime)
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := os.Chmod(socket, 0o600); err != nil {
+		return err
+	}
+	mine, err := os.Lstat(socket)
+	if err != nil {
+		return err
+	}
+	logs, err := os.OpenFile(brokerSocket(start.Runtime)+".log", os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer logs.Close()
+	e, err := env.Engine(ctx, start.Engine, EngineOptions{
+		Lookup: env.Lookup, StateDir: env.StateDir(), CacheDir: env.CacheDir(), Version: env.Version, Project: start.Project,
+	})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	var use atomic.Pointer[broker.Use] // readings go on beside the loop
+	use.Store(&start.Use)
+	s := &broker.Server{
+		Attach: func(ctx context.Context) (io.ReadWriteCloser, error) {
+			conn, err := e.Control(ctx, start.Project, start.Directory)
+			if err != nil {
+				return nil, err
+			}
+			c, err := control.NewClient(conn).Attach()
+			if err != nil {
+				conn.Close()
+				return nil, err
+			}
+			return c, nil
+		},
+		Use: func(u broker.Use) error {
+			// A command without the variables changes the lines alone.
+			values := maps.Clone(use.Load().Values)
+			maps.Copy(values, u.Values)
+			u.Values = values
+			use.Store(&u)
+			return nil
+		},
+		Allowed: func() (broker.Allowed, error) { return env.allowed(*use.Load()) },
+		Gone: func() bool {
+			now, err := os.Lstat(socket)
+			return err != nil || !os.SameFile(mine, now)
+		},
+		Idle: brokerIdle,
+		Log:  log.New(logs, "", log.LstdFlags|log.LUTC),
+	}
+	lookup := func(name string) (string, bool) {
+		if v, ok := use.Load().Values[name]; ok {
+			return v, true
+		}
+		return env.Lookup(name)
+	}
+	s.Read = func(ctx context.Context, c credential.Credential) (broker.Value, error) {
+		return readCredential(ctx, c, lookup)
+	}
+	fmt.Fprintln(out, brokerReady)
+	if c, ok := out.(io.Closer); ok {
+		c.Close() // who started it waits for no more
+	}
+	err = s.Run(ctx, l)
+	s.Log.Printf("ends: %v", err)
+	if broker.IsStop(err) || errors.Is(err, broker.ErrIdle) {
+		err = nil
+	}
+	return err
+}
+
+// readCredential reads the value of a credential, and the authorities that go with it.
+func readCredential(ctx context.Context, c credential.Credential, lookup func(string) (string, bool)) (v broker.Value, err error) {
+	if c.Authorities != "" {
+		if v.Roots, err = facts.ReadAuthorities(c.Authorities); err != nil {
+			return broker.Value{}, err
+		}
+		if size := rootsSize(v.Roots); size > maxRoots {
+			return broker.Value{}, fmt.Errorf("%s has %d bytes of certificates, more than %d: name the host's own authority alone", c.Authorities, size, maxRoots)
+		}
+	}
+	v.Secret, err = c.Source.Read(ctx, lookup)
+	return v, err
+}
+
+// maxRoots bounds the certificates of a credential, in bytes: they are in each lease, whose
+// message has [lease.MaxLine] bytes at most.
+const maxRoots = 32 << 10
+
+func rootsSize(roots [][]byte) (n int) {
+	for _, r := range roots {
+		n += len(r)
+	}
+	return n
+}
