@@ -20,8 +20,10 @@ type Endpoint struct {
 	// Port of 127.0.0.1 inside the room, [FirstEndpoint] to [LastEndpoint]; assigned by
 	// the compile, see [AssignEndpoints].
 	Port uint16 `json:"port"`
-	// Requests are those that are sent on; at least one rule.
-	Requests request.Rules `json:"requests"`
+	// Requests are those that are sent on; at least one rule, or Git.
+	Requests request.Rules `json:"requests,omitempty"`
+	// Git makes it one for git alone, without Requests.
+	Git request.Git `json:"git,omitzero"`
 	// EncodedSlash allows %2f in a path, as npm has it between scope and name.
 	EncodedSlash bool `json:"encoded_slash,omitempty"`
 	// Credential is the name of the user's credential that the guard adds to each request,
@@ -41,13 +43,37 @@ func (e Endpoint) Variable() string {
 	return "WORKSHOP_ENDPOINT_" + strings.ToUpper(strings.ReplaceAll(e.At, "-", "_"))
 }
 
+// Texts are what is sent on, one rule a line: "GET,HEAD /a/**", or "git: read acme/app".
+func (e Endpoint) Texts() []string {
+	out := e.Requests.Texts()
+	for _, text := range e.Git.Texts() {
+		out = append(out, "git: "+text)
+	}
+	return out
+}
+
+// Apart reports whether no path is one of both endpoints, as the first segments say: a tool
+// can tell by the path which of two for one host is meant.
+func (e Endpoint) Apart(o Endpoint) bool {
+	a, few := e.firsts()
+	b, fewToo := o.firsts()
+	return few && fewToo && !slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+func (e Endpoint) firsts() (firsts []string, ok bool) {
+	if !e.Git.IsZero() {
+		return e.Git.Owners()
+	}
+	return e.Requests.Firsts()
+}
+
 // String is "at github [GET,HEAD /a/**; POST /b] encoded_slash credential github", equal for
 // endpoints that let the same through; empty for none. No rule has a ";" in it.
 func (e Endpoint) String() string {
 	if e.IsZero() {
 		return ""
 	}
-	out := "at " + e.At + " [" + strings.Join(e.Requests.Texts(), "; ") + "]"
+	out := "at " + e.At + " [" + strings.Join(e.Texts(), "; ") + "]"
 	if e.EncodedSlash {
 		out += " encoded_slash"
 	}
@@ -128,6 +154,9 @@ func (e Endpoint) Within(o Endpoint) bool {
 	if e.IsZero() || o.IsZero() {
 		return e.IsZero() && o.IsZero()
 	}
+	if !e.Git.Within(o.Git) {
+		return false
+	}
 	return e.At == o.At && (o.EncodedSlash || !e.EncodedSlash) && (e.Credential == "" || e.Credential == o.Credential) && e.Requests.Within(o.Requests)
 }
 
@@ -137,7 +166,7 @@ func (r Rule) checkEndpoint(deny bool) error {
 	_, exact := r.Host.Name()
 	switch {
 	case e.At == "":
-		if e.Port != 0 || len(e.Requests) > 0 || e.EncodedSlash || e.Credential != "" {
+		if e.Port != 0 || len(e.Requests) > 0 || !e.Git.IsZero() || e.EncodedSlash || e.Credential != "" {
 			return errors.New("the endpoint has no name")
 		}
 		return nil
@@ -155,12 +184,27 @@ func (r Rule) checkEndpoint(deny bool) error {
 		return errors.New("an endpoint is for one port")
 	case e.Port < FirstEndpoint || e.Port > LastEndpoint:
 		return fmt.Errorf("the endpoint's port %d is not one of %d to %d", e.Port, FirstEndpoint, LastEndpoint)
+	case !e.Git.IsZero():
+		return e.checkGit()
 	case len(e.Requests) == 0:
 		return errors.New("the endpoint has no requests")
 	case len(e.Requests) > request.MaxRules:
 		return fmt.Errorf("the endpoint has more than %d rules for requests", request.MaxRules)
 	}
 	return nil
+}
+
+// checkGit returns an error if an endpoint of git can't be one.
+func (e Endpoint) checkGit() error {
+	switch {
+	case len(e.Requests) > 0:
+		return errors.New("the endpoint has both requests and git")
+	case e.EncodedSlash:
+		return errors.New("encoded_slash is for requests, and the endpoint has git")
+	case e.Credential != "" && e.Git.Any() && !e.Git.AnyRepository:
+		return fmt.Errorf("the credential %s would be sent for repositories of every owner: name the owners, or confirm it by any_repository", e.Credential)
+	}
+	return e.Git.Check()
 }
 
 // checkEndpoints returns an error if the endpoints of the rooms can't be those of one
@@ -211,7 +255,7 @@ func (p *RoomPolicy) checkEndpoints() error {
 		}
 		byPort[e.Port], byName[e.At] = e.At, true
 		for _, o := range hosts[r.Host] {
-			if !o.Endpoint.Requests.Apart(e.Requests) {
+			if !o.Endpoint.Apart(e) {
 				return fmt.Errorf("the endpoints %q and %q for %s may have the same requests: give them paths with different first segments", o.Endpoint.At, e.At, r.Host)
 			}
 		}

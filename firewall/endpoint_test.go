@@ -31,6 +31,27 @@ func endpoint(t testing.TB, host, at string, port uint16, rules ...string) Rule 
 	}
 }
 
+// gitEndpoint is an endpoint for git: it reads repositories, and pushes branches to the first.
+func gitEndpoint(t testing.TB, host, at string, port uint16, branches string, repositories ...string) Rule {
+	t.Helper()
+	r := endpoint(t, host, at, port)
+	for _, text := range repositories {
+		x, err := request.ParseRepository(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Endpoint.Git.Read = append(r.Endpoint.Git.Read, x)
+	}
+	if branches != "" {
+		x, err := request.ParseRef(branches)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Endpoint.Git.Push = request.Refs{{Repository: r.Endpoint.Git.Read[0], Refs: []request.Ref{x}}}
+	}
+	return r
+}
+
 func policyOf(allow ...Rule) *Policy {
 	return &Policy{Version: PolicyVersion, Workshop: "w", Rooms: []RoomPolicy{{Room: "room", Mode: Restricted, Allow: allow}}}
 }
@@ -83,6 +104,7 @@ func TestEndpointsRefused(t *testing.T) {
 		return policyOf(r)
 	}
 	rule := endpoint(t, "api.example.org", "api", 600, "GET /a/**")
+	git := gitEndpoint(t, "api.example.org", "api", 600, "agent/*", "acme/app")
 	two := policyOf(rule)
 	two.Rooms = append(two.Rooms, RoomPolicy{Room: "two", Mode: Restricted, Allow: []Rule{endpoint(t, "other.example.org", "api", 600, "*")}})
 	open := policyOf(rule)
@@ -107,6 +129,16 @@ func TestEndpointsRefused(t *testing.T) {
 		{"another port of the room", "not one of", with(func(r *Rule) { r.Endpoint.Port = PortProxy })},
 		{"no requests", "no requests", with(func(r *Rule) { r.Endpoint.Requests = nil })},
 		{"too many requests", "more than 256", with(func(r *Rule) { r.Endpoint.Requests = slices.Repeat(r.Endpoint.Requests, 257) })},
+		{"git and requests", "both requests and git", with(func(r *Rule) { r.Endpoint.Git = git.Endpoint.Git })},
+		{"git with slashes", "encoded_slash", with(func(r *Rule) { *r = git; r.Endpoint.EncodedSlash = true })},
+		{"git of two with one owner", "different first segments", policyOf(git, gitEndpoint(t, "api.example.org", "b", 601, "", "acme/other"))},
+		{"git and requests for one owner", "different first segments", policyOf(git, endpoint(t, "api.example.org", "b", 601, "GET /acme/**"))},
+		{"git of every owner", "different first segments", policyOf(git, gitEndpoint(t, "api.example.org", "b", 601, "", "**"))},
+		{"git of every owner with a credential", "every owner", with(func(r *Rule) {
+			*r = gitEndpoint(t, "api.example.org", "api", 600, "", "*/app")
+			r.Endpoint.Credential = "key"
+		})},
+		{"git with a confirmation of nothing", "any_repository", with(func(r *Rule) { *r = git; r.Endpoint.Git.AnyRepository = true })},
 		{"a credential that is no name", "the credential's name", with(func(r *Rule) { r.Endpoint.Credential = "Git Hub" })},
 		{"a line of deny", "for lines of allow", deny},
 		{"mode open", "mode open", open},
@@ -130,6 +162,13 @@ func TestEndpointsRefused(t *testing.T) {
 	roots.Roots = [][]byte{make([]byte, MaxRoot+1)}
 	if _, err := ParsePolicy(EncodePolicy(roots)); err == nil || !strings.Contains(err.Error(), "roots") {
 		t.Errorf("a root without end: %v", err)
+	}
+	confirmed := gitEndpoint(t, "api.example.org", "api", 600, "", "**")
+	confirmed.Endpoint.Credential, confirmed.Endpoint.Git.AnyRepository = "key", true
+	for _, p := range []*Policy{policyOf(confirmed), policyOf(git, gitEndpoint(t, "api.example.org", "b", 601, "", "other/app"))} {
+		if _, err := ParsePolicy(EncodePolicy(p)); err != nil {
+			t.Error(err)
+		}
 	}
 	apart := policyOf(rule, endpoint(t, "api.example.org", "b", 601, "GET /b/**"))
 	q, err := ParsePolicy(EncodePolicy(apart))
@@ -158,6 +197,7 @@ func TestEndpointCovers(t *testing.T) {
 	keyed.Endpoint.Credential, other.Endpoint.Credential = "key", "other"
 	keyedMore := endpoint(t, "api.example.org", "api", 600, "GET /b")
 	keyedMore.Endpoint.Credential = "key"
+	git := gitEndpoint(t, "api.example.org", "api", 600, "agent/*", "acme/app")
 	bare := Rule{Host: pattern(t, "api.example.org"), Ports: ports(t, "443")}
 	for _, c := range []struct {
 		name         string
@@ -179,6 +219,12 @@ func TestEndpointCovers(t *testing.T) {
 		{"another credential", keyed, other, false},
 		{"the same credential for other requests", keyed, keyedMore, false},
 		{"a bare line", wide, bare, false},
+		{"git with less", git, gitEndpoint(t, "api.example.org", "api", 600, "agent/x", "acme/app"), true},
+		{"git that only reads", git, gitEndpoint(t, "api.example.org", "api", 600, "", "acme/app"), true},
+		{"git with other branches", git, gitEndpoint(t, "api.example.org", "api", 600, "main", "acme/app"), false},
+		{"git with more repositories", git, gitEndpoint(t, "api.example.org", "api", 600, "", "acme/app", "acme/b"), false},
+		{"git in requests", endpoint(t, "api.example.org", "api", 600, "*"), git, false},
+		{"requests in git", git, endpoint(t, "api.example.org", "api", 600, "GET /acme/app"), false},
 		{"in a bare line", bare, wide, false},
 		{"in a wildcard", Rule{Host: pattern(t, "*.example.org"), Ports: ports(t, "443")}, wide, false},
 	} {
@@ -210,6 +256,32 @@ func TestEndpointCredential(t *testing.T) {
 	}
 	if got := Deciding([]Rule{r, bare.Rooms[0].Allow[0]}); len(got) != 1 || got[0].Endpoint.Credential != "github" {
 		t.Errorf("the first line decides: %+v", got)
+	}
+}
+
+func TestEndpointTexts(t *testing.T) {
+	git := gitEndpoint(t, "api.example.org", "api", 600, "agent/*", "acme/app").Endpoint
+	if got, want := git.String(), "at api [git: read acme/app; git: push acme/app: agent/*]"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestEndpointsApart(t *testing.T) {
+	for _, c := range []struct {
+		a, b []string
+		want bool
+	}{
+		{[]string{"GET /a/**", "POST /b"}, []string{"GET /c/**"}, true},
+		{[]string{"GET /a/**", "POST /b"}, []string{"GET /c/**", "DELETE /b/x"}, false},
+		{[]string{"GET /a"}, []string{"*"}, false},
+		{[]string{"GET /*/x"}, []string{"GET /a"}, false},
+		{[]string{"GET /a"}, []string{"GET /**"}, false},
+		{[]string{"GET /a"}, []string{"GET /A"}, true},
+		{nil, []string{"GET /a"}, true},
+	} {
+		if got := (Endpoint{Requests: requests(t, c.a...)}).Apart(Endpoint{Requests: requests(t, c.b...)}); got != c.want {
+			t.Errorf("%q and %q: %v", c.a, c.b, got)
+		}
 	}
 }
 

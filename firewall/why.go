@@ -27,7 +27,7 @@ var reasons = map[string]string{
 	ReasonDoH:            "a public resolver or relay, at which a program looks up names unseen; no wildcard and no learning opens it, only a line with this very name",
 
 	ReasonEndpoint: "the host has an endpoint, and is reached by it alone: its tools connect to a port of 127.0.0.1 in the room, by plain HTTP",
-	ReasonRequest:  "the endpoint's line doesn't have this request; `requests:` of the line says which it has",
+	ReasonRequest:  "the endpoint's line doesn't have this request; `requests:` or `git:` of the line says which it has",
 
 	"no-sni":          "TLS without a server name, so nobody can tell which host is meant; connect by name",
 	"ech":             "the server name is encrypted (ECH), so it can't be checked; switch ECH off in the program. A line with `ech: allow` lets it pass by its outer name, but then any name of that provider may be meant",

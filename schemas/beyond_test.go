@@ -61,6 +61,7 @@ var beyond = map[string]string{
 	"widen-allow-upload-open":           `compares a worker with its workshop`,
 	"widen-allow-upload-time":           `compares a worker with its workshop`,
 	"widen-allow-upload-wider":          `compares a worker with its workshop`,
+	"widen-allow-git":                   `compares a worker with its workshop`,
 	"widen-allow-host":                  `compares a worker with its workshop`,
 	"widen-allow-port":                  `compares a worker with its workshop`,
 	"widen-allow-preset":                `compares a worker with its workshop`,

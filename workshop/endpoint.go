@@ -64,7 +64,7 @@ func inEndpoints(n *Network, p *problems) {
 		}
 		byName[e.At] = r
 		for _, o := range byHost[r.Host] {
-			if !o.Endpoint.Requests.Apart(e.Requests) {
+			if !o.Endpoint.Apart(e) {
 				p.add(endpointProblem(r, o, fmt.Sprintf("the endpoints %s and %s for %s may have the same requests", o.Endpoint.At, e.At, r.Target()),
 					"give their paths different first segments, or write one line for both"))
 			}
@@ -94,15 +94,15 @@ func endpointHint(r, o firewall.Rule) string {
 	case r.Endpoint.Within(o.Endpoint):
 		return ""
 	case o.Endpoint.IsZero():
-		return fmt.Sprintf("the workshop's line for %s isn't an endpoint: add `at` and `requests` there, or remove them here", o.Target())
+		return fmt.Sprintf("the workshop's line for %s isn't an endpoint: add `at` and what it lets through there, or remove them here", o.Target())
 	case r.Endpoint.At != o.Endpoint.At:
-		return fmt.Sprintf("the workshop reaches %s at the endpoint %s alone: write `at: %s` and `requests` here", o.Target(), o.Endpoint.At, o.Endpoint.At)
+		return fmt.Sprintf("the workshop reaches %s at the endpoint %s alone: write `at: %s` here, with what it lets through", o.Target(), o.Endpoint.At, o.Endpoint.At)
 	case r.Endpoint.Credential != "" && r.Endpoint.Credential != o.Endpoint.Credential:
 		return fmt.Sprintf("the workshop's endpoint %s doesn't add the credential %s: write `credential: %s` there, or remove it here", o.Endpoint.At, r.Endpoint.Credential, r.Endpoint.Credential)
 	case r.Endpoint.EncodedSlash && !o.Endpoint.EncodedSlash:
 		return "add `encoded_slash: true` there, or remove it here"
 	}
-	return fmt.Sprintf("the workshop's endpoint %s has less: add the requests there, or remove them here", o.Endpoint.At)
+	return fmt.Sprintf("the workshop's endpoint %s has less: add the rest there, or remove it here", o.Endpoint.At)
 }
 
 // endpointText is " at github (GET,HEAD /**) with the credential github" for an endpoint, else "".
@@ -110,7 +110,7 @@ func endpointText(e firewall.Endpoint) string {
 	if e.IsZero() {
 		return ""
 	}
-	out := fmt.Sprintf(" at %s (%s)", e.At, cmp.Or(clip(strings.Join(e.Requests.Texts(), "; ")), "nothing"))
+	out := fmt.Sprintf(" at %s (%s)", e.At, cmp.Or(clip(strings.Join(e.Texts(), "; ")), "nothing"))
 	if e.Credential != "" {
 		out += " with the credential " + e.Credential
 	}

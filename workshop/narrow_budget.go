@@ -73,7 +73,8 @@ func longestKept(o firewall.Rule, rules []firewall.Rule, inner, outer Network, w
 		return firewall.Rule{}, false // reached without a line
 	}
 	for _, r := range rules {
-		if !portsMeet(r.Ports, o.Ports) || keepsTo(r, o) {
+		otherEndpoint := !o.Endpoint.IsZero() && !r.Endpoint.IsZero() && o.Endpoint.At != r.Endpoint.At // a line of its own has it
+		if otherEndpoint || !portsMeet(r.Ports, o.Ports) || keepsTo(r, o) {
 			continue
 		}
 		switch {

@@ -67,6 +67,7 @@ func TestDefaultsOfTags(t *testing.T) {
 		"cacheForm.prune_above": text(c.Caches[0].PruneAbove.V),
 		"portForm.host":         c.Ports[0].Host.V, "portForm.expose_beyond_host": text(c.Ports[0].ExposeBeyondHost),
 		"ruleForm.port": "[" + strings.ReplaceAll(portsText(c.Network.Allow[0].Ports), ",", ", ") + "]", "ruleForm.private": text(c.Network.Allow[0].Private), "ruleForm.any_tenant": text(c.Network.Allow[0].AnyTenant),
+		"gitForm.any_repository": text(c.Network.Allow[0].Endpoint.Git.AnyRepository),
 		"ruleForm.encoded_slash": text(c.Network.Allow[0].Endpoint.EncodedSlash),
 	}
 	for _, s := range sections {

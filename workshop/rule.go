@@ -20,13 +20,14 @@ type ruleForm struct {
 	Source       diag.Source
 	Host         *Value[string] `key:"host" example:"write host: \"*.example.org\"" doc:"A name, *.NAME (one label more) or **.NAME (one or more)."`
 	CIDR         *Value[string] `key:"cidr" example:"write cidr: 10.20.0.0/16" doc:"A range of addresses, reached by address."`
-	Port         *portList      `key:"port" example:"write port: 5432" default:"[80, 443]" doc:"TCP ports: a number, a range such as 8000-8010, or a list. A line of deny without it denies all ports."`
+	Port         *portList      `key:"port" example:"write port: 5432" default:"[80, 443]" doc:"TCP ports: a number, a range such as 8000-8010, or a list. Without it, deny has all."`
 	Private      *Value[bool]   `key:"private" literal:"The policy is a generated file." example:"write private: true" default:"false" doc:"The name may resolve to a private address."`
-	AnyTenant    *Value[bool]   `key:"any_tenant" literal:"The policy is a generated file." example:"write any_tenant: true" default:"false" doc:"Allows a wildcard below a suffix where anyone can register a name."`
-	ECH          *echAllow      `key:"ech" example:"write ech: allow" doc:"Accepts TLS with an encrypted ClientHello by its outer name; the inner name can't be checked."`
-	Upload       *uploadBudget  `key:"upload" example:"write upload: 5M/h" doc:"Limits what the workers of a room send there together, per minute (m), hour (h) or day (d)."`
-	At           *Value[string] `key:"at" literal:"The policy is a generated file." example:"write at: github" doc:"Makes an endpoint: tools reach the host at the URL in WORKSHOP_ENDPOINT_NAME alone."`
+	AnyTenant    *Value[bool]   `key:"any_tenant" literal:"The policy is a generated file." example:"write any_tenant: true" default:"false" doc:"Allows a wildcard where anyone can register a name."`
+	ECH          *echAllow      `key:"ech" example:"write ech: allow" doc:"Accepts an encrypted ClientHello by its outer name; the inner can't be checked."`
+	Upload       *uploadBudget  `key:"upload" example:"write upload: 5M/h" doc:"Limits what the room's workers send there together, per minute (m), hour (h) or day (d)."`
+	At           *Value[string] `key:"at" literal:"The policy is a generated file." example:"write at: github" doc:"Makes an endpoint: tools reach the host only at $WORKSHOP_ENDPOINT_NAME."`
 	Requests     *requestList   `key:"requests" example:"write requests: [\"GET,HEAD /repos/acme/**\"]" doc:"What it lets through: methods and a path; * is one segment, /** all below, \"*\" everything."`
+	Git          *gitRules      `key:"git" example:"write git: {read: [acme/app]}" doc:"In place of requests."`
 	EncodedSlash *Value[bool]   `key:"encoded_slash" literal:"The policy is a generated file." example:"write encoded_slash: true" default:"false" doc:"Its paths may have %2f."`
 	Credential   *Value[string] `key:"credential" literal:"Which of your credentials is used must be visible in the file." example:"write credential: github" doc:"The user's credential that the guard adds to its requests; see workshop credential."`
 	Preset       *Value[string] `key:"preset" literal:"What a preset opens must be visible in the file." example:"write preset: npm" doc:"A list of hosts that comes with the program; workshop presets lists them."`

@@ -12,44 +12,20 @@ import (
 type requestList struct{ rules request.Rules }
 
 func (l *requestList) decode(d *decoder, n *node, f *field) bool {
-	nodes := []*node{n}
-	if n.kind == listNode {
-		nodes = n.items
-	}
-	ok := true
-	for _, x := range nodes {
-		text, read := d.policyText(x, f)
-		if !read {
-			ok = false
-			continue
-		}
-		r, err := request.ParseRule(text.V)
-		if err != nil {
-			d.fail(text.Source.Range, "bad-value", "requests: "+err.Error(), "")
-			ok = false
-			continue
-		}
-		l.rules = append(l.rules, r)
-	}
-	switch {
-	case !ok:
-	case len(l.rules) == 0:
-		d.fail(n.rng, "bad-value", "requests is empty, so nothing could be asked", `write requests: ["GET,HEAD /repos/acme/**"], or "*" for everything`)
+	if !policyTexts(d, n, f, request.ParseRule, (*[]request.Rule)(&l.rules)) {
 		return false
-	case len(l.rules) > request.MaxRules:
+	}
+	if len(l.rules) > request.MaxRules {
 		d.fail(n.rng, "too-large", fmt.Sprintf("requests has %d rules, more than %d", len(l.rules), request.MaxRules), "name the paths by * and /**")
 		return false
 	}
-	return ok
+	return true
 }
 
 // requestPattern is in the JSON Schema; request.ParseRule decides.
 const requestPattern = `^(\*|[A-Z-]+(,[A-Z-]+)* (\*|/.*))$`
 
-func (l *requestList) schema(*schemaMaker) object {
-	one := object{"type": "string", "pattern": requestPattern}
-	return object{"anyOf": []object{one, {"type": "array", "items": one, "minItems": 1, "maxItems": request.MaxRules}}}
-}
+func (l *requestList) schema(*schemaMaker) object { return textOrList(requestPattern) }
 
 // endpoint makes the rule that form describes an endpoint, if it has `at`.
 func (d *decoder) endpoint(r *firewall.Rule, n *node, form *ruleForm, deny bool) bool {
@@ -58,16 +34,20 @@ func (d *decoder) endpoint(r *firewall.Rule, n *node, form *ruleForm, deny bool)
 		return false
 	}
 	switch {
-	case form.At == nil && form.Requests == nil && form.EncodedSlash == nil && form.Credential == nil:
+	case form.At == nil && form.Requests == nil && form.EncodedSlash == nil && form.Git == nil && form.Credential == nil:
 		return true
 	case deny:
-		return bad(n.rng, "at, requests, encoded_slash and credential are for lines of allow", "remove them; a line of deny without them denies the host")
+		return bad(n.rng, "at, requests, git, encoded_slash and credential are for lines of allow", "remove them; a line of deny without them denies the host")
 	case form.At == nil && form.Credential != nil:
 		return bad(form.Credential.Source.Range, "a credential is added at an endpoint: TLS that a worker's tool speaks itself can't be added to", "add at: NAME and requests to the line; tools then reach the host at http://127.0.0.1:PORT/")
 	case form.At == nil:
-		return bad(n.rng, "requests are of an endpoint: TLS that a worker's tool speaks itself can't be looked into", "add at: NAME to the line; tools then reach the host at http://127.0.0.1:PORT/")
-	case form.Requests == nil:
-		return bad(form.At.Source.Range, "an endpoint needs requests", `add what it lets through, such as requests: ["GET,HEAD /repos/acme/**"], or "*" for everything`)
+		return bad(n.rng, "requests and git are of an endpoint: TLS that a worker's tool speaks itself can't be looked into", "add at: NAME to the line; tools then reach the host at http://127.0.0.1:PORT/")
+	case form.Requests != nil && form.Git != nil:
+		return bad(n.rng, "an endpoint has either requests or git", "write a line with an `at` of its own for each, whose paths have different first segments")
+	case form.Requests == nil && form.Git == nil:
+		return bad(form.At.Source.Range, "an endpoint needs requests or git", `add what it lets through, such as requests: ["GET,HEAD /repos/acme/**"], "*" for everything, or git: {read: [acme/app]}`)
+	case form.Git != nil && form.EncodedSlash != nil:
+		return bad(form.EncodedSlash.Source.Range, "encoded_slash is for requests: no repository of git has %2f in its path", "remove encoded_slash")
 	case !firewall.ValidEndpointName(form.At.V):
 		return bad(form.At.Source.Range, fmt.Sprintf("at %q is not a name: "+firewall.EndpointNameForm, clip(form.At.V)), "write at: github or another short word")
 	case form.Credential != nil && !firewall.ValidEndpointName(form.Credential.V):
@@ -82,11 +62,31 @@ func (d *decoder) endpoint(r *firewall.Rule, n *node, form *ruleForm, deny bool)
 	if form.Port == nil {
 		r.Ports = []firewall.PortRange{{First: 443, Last: 443}}
 	}
-	r.Endpoint = firewall.Endpoint{At: form.At.V, Requests: form.Requests.rules, EncodedSlash: form.EncodedSlash != nil && form.EncodedSlash.V}
+	r.Endpoint = firewall.Endpoint{At: form.At.V, EncodedSlash: form.EncodedSlash != nil && form.EncodedSlash.V}
 	if form.Credential != nil {
 		r.Endpoint.Credential = form.Credential.V
 	}
+	if form.Git != nil {
+		r.Endpoint.Git = form.Git.rules
+		return d.anyRepository(r.Endpoint, n)
+	}
+	r.Endpoint.Requests = form.Requests.rules
 	return true
+}
+
+// anyRepository refuses a credential for repositories of every owner that isn't confirmed, and
+// warns of one that is.
+func (d *decoder) anyRepository(e firewall.Endpoint, n *node) bool {
+	switch {
+	case e.Credential == "" || !e.Git.Any():
+		return true
+	case e.Git.AnyRepository:
+		d.add(diag.Diagnostic{Severity: diag.Warning, Code: "any-repository", Range: n.rng,
+			Summary: fmt.Sprintf("the endpoint %s reaches every repository that the credential %s reaches", e.At, e.Credential), Hint: hintRead})
+		return true
+	}
+	d.fail(n.rng, "bad-endpoint", fmt.Sprintf("the credential %s would be sent for repositories of every owner", e.Credential), hintRead+", or confirm it by any_repository: true")
+	return false
 }
 
 // namedHost refuses an endpoint whose host isn't one name, written out.

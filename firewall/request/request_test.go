@@ -134,25 +134,6 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-func TestApart(t *testing.T) {
-	for _, c := range []struct {
-		a, b []string
-		want bool
-	}{
-		{[]string{"GET /a/**", "POST /b"}, []string{"GET /c/**"}, true},
-		{[]string{"GET /a/**", "POST /b"}, []string{"GET /c/**", "DELETE /b/x"}, false},
-		{[]string{"GET /a"}, []string{"*"}, false},
-		{[]string{"GET /*/x"}, []string{"GET /a"}, false},
-		{[]string{"GET /a"}, []string{"GET /**"}, false},
-		{[]string{"GET /a"}, []string{"GET /A"}, true},
-		{nil, []string{"GET /a"}, true},
-	} {
-		if got := rules(t, c.a...).Apart(rules(t, c.b...)); got != c.want {
-			t.Errorf("%q and %q: %v", c.a, c.b, got)
-		}
-	}
-}
-
 func TestRuleAsText(t *testing.T) {
 	b, err := json.Marshal(rules(t, "GET,HEAD /a/**", "*"))
 	if want := `["GET,HEAD /a/**","*"]`; err != nil || string(b) != want {

@@ -153,21 +153,21 @@ func (r Rule) within(o Rules) bool {
 	return !slices.ContainsFunc(r.methods, func(m string) bool { return !has(m) })
 }
 
-// Apart reports whether no path is one of both lists, as the first segments say: those of
-// two endpoints for one host differ, so that a tool can tell by the path which is meant.
-func (r Rules) Apart(o Rules) bool {
-	first := map[string]bool{}
+// Firsts are the first segments of the paths, sorted; not ok: any. Those of two endpoints for
+// one host differ, so that a tool can tell by the path which is meant.
+func (r Rules) Firsts() (firsts []string, ok bool) {
 	for _, x := range r {
-		if x.anyFirst() {
-			return false
+		if anyFirst(x.path) {
+			return nil, false
 		}
-		first[x.path.segments[0]] = true
+		firsts = append(firsts, x.path.segments[0])
 	}
-	return !slices.ContainsFunc(o, func(x Rule) bool { return x.anyFirst() || first[x.path.segments[0]] })
+	slices.Sort(firsts)
+	return slices.Compact(firsts), true
 }
 
 // anyFirst reports whether the first segment of a path may be any.
-func (r Rule) anyFirst() bool { return len(r.path.segments) == 0 || r.path.segments[0] == "*" }
+func anyFirst(p pattern) bool { return len(p.segments) == 0 || p.segments[0] == "*" }
 
 // Texts are the rules as they were written.
 func (r Rules) Texts() []string {

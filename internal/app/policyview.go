@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/firewall/request"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/workshop"
@@ -177,18 +179,19 @@ type PolicyRule struct {
 	Target string `json:"target"`
 	Ports  string `json:"ports"`
 	// At is the name of the line's endpoint, URL where it is in the room, and Requests are
-	// what it lets through; Credential is the name of what the guard adds to them.
-	At           string   `json:"at,omitempty"`
-	URL          string   `json:"url,omitempty"`
-	Requests     []string `json:"requests,omitempty"`
-	EncodedSlash bool     `json:"encoded_slash,omitempty"`
-	Credential   string   `json:"credential,omitempty"`
-	Private      bool     `json:"private,omitempty"`
-	ECH          bool     `json:"ech,omitempty"`
-	Upload       string   `json:"upload,omitempty"`
-	AnyTenant    bool     `json:"any_tenant,omitempty"`
-	Preset       string   `json:"preset,omitempty"`
-	Line         string   `json:"line"`
+	// what it lets through, or Git is; Credential is the name of what the guard adds to them.
+	At           string      `json:"at,omitempty"`
+	URL          string      `json:"url,omitempty"`
+	Requests     []string    `json:"requests,omitempty"`
+	Git          request.Git `json:"git,omitzero"`
+	EncodedSlash bool        `json:"encoded_slash,omitempty"`
+	Credential   string      `json:"credential,omitempty"`
+	Private      bool        `json:"private,omitempty"`
+	ECH          bool        `json:"ech,omitempty"`
+	Upload       string      `json:"upload,omitempty"`
+	AnyTenant    bool        `json:"any_tenant,omitempty"`
+	Preset       string      `json:"preset,omitempty"`
+	Line         string      `json:"line"`
 	// DeniedLive is the change of the running guard that denies all of an allow line.
 	DeniedLive string `json:"denied_live,omitempty"`
 }
@@ -293,13 +296,21 @@ func NewPolicyRule(r firewall.Rule) PolicyRule {
 	var requests []string
 	url := ""
 	if !r.Endpoint.IsZero() {
-		requests, url = r.Endpoint.Requests.Texts(), r.Endpoint.URL()
+		url = r.Endpoint.URL()
+		if r.Endpoint.Git.IsZero() {
+			requests = r.Endpoint.Requests.Texts()
+		}
 	}
 	return PolicyRule{
-		At: r.Endpoint.At, URL: url, Requests: requests, EncodedSlash: r.Endpoint.EncodedSlash, Credential: r.Endpoint.Credential,
+		At: r.Endpoint.At, URL: url, Requests: requests, Git: r.Endpoint.Git, EncodedSlash: r.Endpoint.EncodedSlash, Credential: r.Endpoint.Credential,
 		Target: r.Target(), Ports: rulePorts(r.Ports), Private: r.Private, ECH: r.ECH, Upload: r.Upload.String(),
 		AnyTenant: r.AnyTenant, Preset: r.Preset, Line: r.Line,
 	}
+}
+
+// LetsThrough is what the line's endpoint lets through, in words; empty if it has none.
+func (r PolicyRule) LetsThrough() string {
+	return strings.Join(slices.Concat(r.Requests, firewall.Endpoint{Git: r.Git}.Texts()), "; ")
 }
 
 // rulePorts is "80,443", "all".

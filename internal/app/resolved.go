@@ -87,6 +87,7 @@ type (
 		Port         any    `yaml:"port,omitempty" json:"port,omitempty"`
 		At           string `yaml:"at,omitempty" json:"at,omitempty"`
 		Requests     any    `yaml:"requests,omitempty" json:"requests,omitempty"` // []string
+		Git          any    `yaml:"git,omitempty" json:"git,omitempty"`           // resolvedGit
 		EncodedSlash bool   `yaml:"encoded_slash,omitempty" json:"encoded_slash,omitempty"`
 		Credential   string `yaml:"credential,omitempty" json:"credential,omitempty"`
 		Private      bool   `yaml:"private,omitempty" json:"private,omitempty"`
@@ -324,7 +325,12 @@ func resolveRules(rules []firewall.Rule, usual string) []any {
 			rule.ECH = "allow"
 		}
 		if e := r.Endpoint; !e.IsZero() {
-			rule.At, rule.Requests, rule.EncodedSlash, rule.Credential = e.At, e.Requests.Texts(), e.EncodedSlash, e.Credential
+			rule.At, rule.EncodedSlash, rule.Credential = e.At, e.EncodedSlash, e.Credential
+			if g := e.Git; g.IsZero() {
+				rule.Requests = e.Requests.Texts()
+			} else {
+				rule.Git = resolveGit(g)
+			}
 		}
 		if to := r.Meant(); strings.Contains(to, "/") {
 			rule.CIDR = to

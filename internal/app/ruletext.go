@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
+	"github.com/llmdo/workshop/firewall/request"
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
@@ -183,14 +184,12 @@ func RuleLine(r firewall.Rule, deny bool) string {
 		form += ", port: " + ports
 	}
 	if e := r.Endpoint; !e.IsZero() {
-		form += ", at: " + e.At + ", requests: ["
-		for i, text := range e.Requests.Texts() {
-			if i > 0 {
-				form += ", "
-			}
-			form += strconv.Quote(text)
+		form += ", at: " + e.At
+		if e.Git.IsZero() {
+			form += ", requests: " + quotedList(e.Requests.Texts())
+		} else {
+			form += ", git: " + gitText(e.Git)
 		}
-		form += "]"
 		if e.EncodedSlash {
 			form += ", encoded_slash: true"
 		}
@@ -205,6 +204,51 @@ func RuleLine(r firewall.Rule, deny bool) string {
 		form += ", ech: allow"
 	}
 	return "{" + form + "}"
+}
+
+// quotedList is texts as a list of the file.
+func quotedList(texts []string) string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = strconv.Quote(t)
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
+type resolvedGit struct {
+	Read          []string            `yaml:"read,omitempty" json:"read,omitempty"`
+	Push          map[string][]string `yaml:"push,omitempty" json:"push,omitempty"`
+	Delete        map[string][]string `yaml:"delete,omitempty" json:"delete,omitempty"`
+	AnyRepository bool                `yaml:"any_repository,omitempty" json:"any_repository,omitempty"`
+}
+
+// resolveGit is `git` of a line for [Resolved].
+func resolveGit(g request.Git) resolvedGit {
+	return resolvedGit{g.ReadTexts(), g.Push.Map(), g.Delete.Map(), g.AnyRepository}
+}
+
+// gitText is `git` of a line as the file has it.
+func gitText(g request.Git) string {
+	var parts []string
+	if len(g.Read) > 0 {
+		parts = append(parts, "read: "+quotedList(g.ReadTexts()))
+	}
+	for _, x := range []struct {
+		key  string
+		refs request.Refs
+	}{{"push", g.Push}, {"delete", g.Delete}} {
+		var refs []string
+		for _, r := range x.refs {
+			refs = append(refs, strconv.Quote(r.Repository.String())+": "+quotedList(r.Texts()))
+		}
+		if len(refs) > 0 {
+			parts = append(parts, x.key+": {"+strings.Join(refs, ", ")+"}")
+		}
+	}
+	if g.AnyRepository {
+		parts = append(parts, "any_repository: true")
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
 }
 
 // yamlScalar quotes what YAML would read as something else: stars are aliases,

@@ -1,7 +1,11 @@
 package app
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/request"
@@ -45,5 +49,26 @@ func TestTextsOfAnEndpoint(t *testing.T) {
 	lines := resolveRules([]firewall.Rule{r, r}, "80,443")
 	if got, ok := lines[0].(resolvedRule); len(lines) != 1 || !ok || got.At != "api" || len(got.Requests.([]string)) != 2 || !got.EncodedSlash || got.Credential != "key" {
 		t.Errorf("%+v", lines)
+	}
+
+	var git request.Git
+	if err := json.Unmarshal([]byte(`{"read":["acme/lib"],"push":[{"repository":"acme/app","refs":["agent/*","refs/tags/*"]}],"delete":[{"repository":"acme/app","refs":["agent/*"]}],"any_repository":true}`), &git); err != nil {
+		t.Fatal(err)
+	}
+	other.Endpoint = firewall.Endpoint{At: "api", Git: git}
+	texts := "git: read acme/lib; git: push acme/app: agent/*, refs/tags/*; git: delete acme/app: agent/*"
+	for want, got := range map[string]string{
+		`{host: api.example.org, port: 8443, at: api, git: {read: ["acme/lib"], push: {"acme/app": ["agent/*", "refs/tags/*"]}, delete: {"acme/app": ["agent/*"]}, any_repository: true}}`: RuleLine(other, false),
+		"api.example.org tcp/8443 at api [" + texts + "]": grant.RuleText(other, grant.Values),
+		texts: NewPolicyRule(other).LetsThrough(),
+	} {
+		if got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+	b, err := yaml.Marshal(resolveRules([]firewall.Rule{other, other}, "80,443"))
+	flow := strings.Join(strings.Fields(string(b)), " ")
+	if want := "git: read: - acme/lib push: acme/app: - agent/* - refs/tags/* delete: acme/app: - agent/* any_repository: true"; err != nil || !strings.HasSuffix(flow, want) || strings.Count(flow, "host") != 1 {
+		t.Errorf("%v\n%s", err, b)
 	}
 }

@@ -80,7 +80,7 @@ func (l *live) ownedBy(c firewall.Live) error {
 		}
 		for _, line := range r.Allow {
 			if !line.Endpoint.IsZero() && line.Host == c.Rule.Host {
-				return fmt.Errorf("%s has the endpoint %s and is reached by it alone: what it lets through, `requests` of %s says", line.Host, line.Endpoint.At, line.Line)
+				return fmt.Errorf("%s has the endpoint %s and is reached by it alone: what it lets through, %s says", line.Host, line.Endpoint.At, line.Line)
 			}
 		}
 	}

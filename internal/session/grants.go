@@ -111,7 +111,7 @@ func ruleLines(rules []firewall.Rule) []string {
 		}
 		switch e, text := r.Endpoint, strings.Join(ports, ","); {
 		case !e.IsZero():
-			line += fmt.Sprintf(" (only by HTTP to the URL in $%s, with these requests: %s)", e.Variable(), strings.Join(e.Requests.Texts(), "; "))
+			line += fmt.Sprintf(" (only by HTTP to the URL in $%s, with these requests: %s)", e.Variable(), strings.Join(e.Texts(), "; "))
 		case text != "80,443" && text != "1-65535" && text != "":
 			line += ":" + text
 		}

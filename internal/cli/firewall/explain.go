@@ -117,7 +117,7 @@ func (a verbs) explainText(all []*app.Explanation) error {
 			put("also", "%s", lineText(e.Also))
 		}
 		if l := e.Line; l != nil && l.At != "" {
-			put("endpoint", "%s, which is in the worker's $%s; it has %s", l.URL, firewall.Endpoint{At: l.At}.Variable(), strings.Join(l.Requests, "; "))
+			put("endpoint", "%s, which is in the worker's $%s; it has %s", l.URL, firewall.Endpoint{At: l.At}.Variable(), l.LetsThrough())
 			if l.Credential != "" {
 				put("adds", "the credential %s, which the worker never has", l.Credential)
 			}

@@ -182,7 +182,7 @@ func ruleOptions(r app.PolicyRule) string {
 	}
 	slices.Sort(parts)
 	if r.At != "" {
-		parts = append(parts, "at "+r.At+", "+r.URL+": "+strings.Join(r.Requests, "; "))
+		parts = append(parts, "at "+r.At+", "+r.URL+": "+r.LetsThrough())
 	}
 	if r.Credential != "" {
 		parts = append(parts, "with the credential "+r.Credential)

@@ -14,6 +14,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/firewall/request"
 	"github.com/llmdo/workshop/internal/diagtext"
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/session"
@@ -69,7 +70,12 @@ func approvals() []byte {
 
 // reflected makes a schema of a type that encoding/json writes.
 func reflected(v any, name, title string) []byte {
-	r := &jsonschema.Reflector{Anonymous: true, DoNotReference: false, Mapper: textType}
+	r := &jsonschema.Reflector{Anonymous: true, DoNotReference: false, Mapper: textType, Namer: func(t reflect.Type) string {
+		if t == reflect.TypeFor[request.Rule]() {
+			return "RequestRule" // firewall.Rule is another
+		}
+		return ""
+	}}
 	s := r.Reflect(v)
 	s.ID = jsonschema.ID("https://github.com/llmdo/workshop/schemas/" + name + ".schema.json")
 	s.Title = title
@@ -128,7 +134,8 @@ func textType(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Enum: texts(events.Verdicts)}
 	case reflect.TypeFor[firewall.Budget]():
 		return &jsonschema.Schema{Type: "string", Pattern: `^[1-9][0-9]{0,15}[KMG]?/[mhd]$`}
-	case reflect.TypeFor[firewall.HostPattern](), reflect.TypeFor[netip.Prefix]():
+	case reflect.TypeFor[firewall.HostPattern](), reflect.TypeFor[netip.Prefix](),
+		reflect.TypeFor[request.Rule](), reflect.TypeFor[request.Ref](), reflect.TypeFor[request.Repository]():
 		return &jsonschema.Schema{Type: "string"}
 	}
 	return nil

@@ -65,6 +65,35 @@ func TestEventSchema(t *testing.T) {
 	}
 }
 
+// A policy with endpoints fits its schema.
+func TestPolicySchema(t *testing.T) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(generate()["policy.schema.json"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("policy", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("policy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := `{"version":1,"workshop":"w","rooms":[{"room":"r","workers":["a"],"mode":"restricted","deny":[],"allow":[
+		{"host":"a.example.org","ports":["443"],"line":"workshop.yaml:1","endpoint":{"at":"a","port":600,"requests":["GET /x"]}},
+		{"host":"b.example.org","ports":["443"],"line":"workshop.yaml:2","endpoint":{"at":"b","port":601,"git":{"read":["a/b"],"push":[{"repository":"a/b","refs":["agent/*"]}]}}}]}]}`
+	if _, err := firewall.ParsePolicy([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(v); err != nil {
+		t.Error(err)
+	}
+}
+
 // Calls fit the schema of tools, and what isn't one doesn't.
 func TestToolsSchema(t *testing.T) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(generate()["tools.schema.json"]))

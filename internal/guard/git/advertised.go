@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/llmdo/workshop/firewall/request"
 )
 
 // maxAdvertised bounds the part of an advertisement that is looked at, in bytes: its first
@@ -16,8 +18,8 @@ type Service string
 
 // The services (gitprotocol-http(5)).
 const (
-	UploadPack  Service = "git-upload-pack"  // reads
-	ReceivePack Service = "git-receive-pack" // pushes
+	UploadPack  Service = request.UploadPack  // reads
+	ReceivePack Service = request.ReceivePack // pushes
 )
 
 // Filter copies the advertisement of a service without the capabilities that the guard

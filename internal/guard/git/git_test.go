@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/firewall/request"
 )
 
 const zero, one, two = "0000000000000000000000000000000000000000", "1111111111111111111111111111111111111111", "2222222222222222222222222222222222222222"
@@ -255,7 +257,7 @@ func FuzzReadPush(f *testing.F) {
 			t.Fatalf("the head is %q of %q", p.Head, b)
 		}
 		for _, c := range p.Commands {
-			if CheckRef(c.Ref) != nil || c.Creates() && c.Deletes() {
+			if request.CheckRef(c.Ref) != nil || c.Creates() && c.Deletes() {
 				t.Fatalf("%+v", c)
 			}
 		}

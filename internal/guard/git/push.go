@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/llmdo/workshop/firewall/request"
 )
 
 // Limits of what precedes the pack of a push.
@@ -125,23 +127,8 @@ func command(line string, width int) (c Command, err error) {
 	if zeros(c.Old) && zeros(c.New) {
 		return c, malformed("a command that does nothing")
 	}
-	if err := CheckRef(c.Ref); err != nil {
-		return c, err
+	if err := request.CheckRef(c.Ref); err != nil {
+		return c, malformed("%v", err)
 	}
 	return c, nil
-}
-
-// CheckRef refuses what is not the whole name of a ref (git-check-ref-format(1)), and what
-// files on some server may take for another.
-func CheckRef(name string) error {
-	bad := !strings.HasPrefix(name, "refs/") || len(name) > 255 || strings.Contains(name, "..") || strings.Contains(name, "@{") ||
-		strings.HasSuffix(name, ".") || strings.ContainsAny(name, " ~^:?*[\\") ||
-		strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || r == 0xfffd })
-	for part := range strings.SplitSeq(name, "/") {
-		bad = bad || part == "" || part[0] == '.' || part[0] == '-' || strings.HasSuffix(strings.ToLower(part), ".lock") || part == "@"
-	}
-	if bad || strings.Count(name, "/") < 2 {
-		return malformed("%q is not the name of a ref", name[:min(len(name), 100)])
-	}
-	return nil
 }

@@ -103,7 +103,7 @@ func describe(p *policy.Room) description {
 				d.Allow = append(d.Allow, x)
 			}
 		default:
-			if requests := e.Requests.Texts(); fits(requests...) {
+			if requests := e.Texts(); fits(requests...) {
 				d.Endpoints = append(d.Endpoints, describedEndpoint{Name: e.At, URL: e.URL() + "/", Host: r.Target(), Requests: requests})
 			}
 		}
