@@ -101,7 +101,7 @@ const reposOK = "http http://127.0.0.1:600/repos/x -> 200"
 
 // B32, B33: a credential is added to the requests of its line, and is nowhere that a worker,
 // or whoever reads our files, could find it.
-func TestCredential(t *testing.T) {
+func TestB32_Credential(t *testing.T) {
 	s, u, name, _, flags := credentialed(t, "the guard adds a credential to the requests of its line alone, and it is nowhere else")
 	agreed(s, flags)
 	u.take()
@@ -213,9 +213,9 @@ func brokerOf(s *scenario.Scenario, name string) int {
 	return 0
 }
 
-// B27, B32: what ends a credential ends it within its time, and nothing falls back to another
+// B27, B36: what ends a credential ends it within its time, and nothing falls back to another
 // way or an older value.
-func TestCredentialEnds(t *testing.T) {
+func TestB36_CredentialEnds(t *testing.T) {
 	s, u, name, token, flags := credentialed(t, "revocation, a broker or a guard that is killed, and a value that its host refuses close the endpoint or renew the value")
 	agreed(s, flags)
 	s.Sees("worker", reposOK)

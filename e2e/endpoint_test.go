@@ -16,7 +16,7 @@ import (
 // endpointLine makes allowed.example.org an endpoint of the workshop restricted.
 const endpointLine = "{host: allowed.example.org, at: api, requests: [\"GET,HEAD /repos/**\", \"POST /repos/acme/app/pulls\"]}"
 
-func TestEndpoint(t *testing.T) {
+func TestB34_Endpoint(t *testing.T) {
 	s := scenario.New(t, "restricted", "a host with an endpoint is reached at the endpoint alone, by TLS of the guard, with the requests of its line")
 	s.Env = append(s.Env, "SSL_CERT_FILE="+filepath.Join(s.Dir, "ca.pem"))
 	edit(s, "- allowed.example.org\n", "- "+endpointLine+"\n")

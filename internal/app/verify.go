@@ -60,7 +60,7 @@ func (env *Env) Verify(ctx context.Context, o VerifyRequest) (*verify.Report, er
 	}
 	v := &verification{env: env, o: o, view: view, running: view.engine, rooms: map[string]*verify.Outside{}, began: time.Now(), id: tryID()}
 	if !v.running.Capabilities().Contained {
-		return nil, Fail(CodeRefused, "process mode keeps no promise of containers and networks (B1–B31): tools run on this machine, so there is nothing to verify")
+		return nil, Fail(CodeRefused, "process mode keeps no promise of containers and networks (B1–B36): tools run on this machine, so there is nothing to verify")
 	}
 	if v.seen, err = v.running.Look(ctx, false); err != nil {
 		return nil, EngineError(err)

@@ -1,6 +1,6 @@
 // Package probe tries things from inside a container and reports the results:
 // connections, DNS questions, sockets, routes, files, limits. It verifies the promises of
-// the boundary (B1 to B31): a test or a person says what to try, and the probe prints one
+// the boundary (B1 to B36): a test or a person says what to try, and the probe prints one
 // JSON line per try with the expected and the actual result.
 //
 // # Command line

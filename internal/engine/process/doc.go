@@ -1,6 +1,6 @@
 // Package process is the engine of process mode: without containers, tools run on
 // this machine as the caller, with checks of paths and allow lists. It waives the
-// promises B1 to B31 (internal/promise), and every start says so.
+// promises B1 to B36 (internal/promise), and every start says so.
 //
 // A worker is only a description (toolbox/process.Spec): its tools, its mounts as
 // paths of this machine, its environment, its network lines. A session is a
