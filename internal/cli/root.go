@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/cli/check"
 	"github.com/llmdo/workshop/internal/cli/command"
+	"github.com/llmdo/workshop/internal/cli/credential"
 	"github.com/llmdo/workshop/internal/cli/firewall"
 	"github.com/llmdo/workshop/internal/cli/lifecycle"
 	"github.com/llmdo/workshop/internal/cli/tools"
@@ -105,7 +106,7 @@ func verbs(p *command.Program) []*cobra.Command {
 		in("run", lifecycle.Up(p), lifecycle.Down(p), lifecycle.Ls(p), lifecycle.Ps(p), lifecycle.Logs(p), lifecycle.Restart(p), lifecycle.Port(p), lifecycle.Wait(p), lifecycle.Prune(p), lifecycle.Broker(p),
 			worker.Run(p)),
 		in("use", worker.Exec(p), worker.Shell(p), worker.Cp(p), firewall.Command(p), tools.Call(p), tools.Command(p), tools.MCP(p)),
-		in("more", check.Explain(p), check.Doctor(p), check.Capabilities(p), check.Verify(p), versionCommand(p)),
+		in("more", credential.Command(p), check.Explain(p), check.Doctor(p), check.Capabilities(p), check.Verify(p), versionCommand(p)),
 	)
 }
 

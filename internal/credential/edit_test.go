@@ -3,6 +3,8 @@ package credential
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -195,6 +197,22 @@ func TestTemplates(t *testing.T) {
 		}
 		if _, err := Add(nil, "", c); err != nil {
 			t.Errorf("%s: %v", x.Name, err)
+		}
+	}
+	page, err := os.ReadFile("../../docs/credentials.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range Templates() {
+		value, hosts := "`"+x.Env+"`", strings.Join(x.Hosts, ", ")
+		if len(x.Command) > 0 {
+			value = "`" + strings.Join(x.Command, " ") + "` where " + x.Command[0] + " is installed, else " + value
+		}
+		if hosts == "" {
+			hosts = "`--host`, that of your index"
+		}
+		if row := fmt.Sprintf("| `%s` | %s | %s | `%s` |\n", x.Name, value, hosts, x.As); !strings.Contains(string(page), row) {
+			t.Errorf("docs/credentials.md doesn't have %s", row)
 		}
 	}
 	x, _ := TemplateNamed("github")

@@ -27,8 +27,8 @@ The value stays where it is kept: in a variable (--env), in a file that is yours
 Without one of them the template names the variable of the service's own tools; github
 asks gh, where that is installed. A command runs without a shell, by its absolute path.
 
---keyring asks for the token, or reads a line of the standard input, and stores it. It is
-never an argument, and never printed.`,
+--keyring asks for the token, or reads a line of the standard input, and stores it. The
+token is never an argument, and never printed.`,
 		Example: `  workshop credential add github
   workshop credential add npm --keyring
   workshop credential add tickets --env TICKETS_TOKEN --host tickets.example.org
