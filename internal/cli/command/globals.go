@@ -51,6 +51,8 @@ func IsGlobalFlag(name string) bool {
 func CredentialFlags(cmd *cobra.Command) {
 	cmd.Flags().String("credentials", "", "`FILE` of your credentials in place of credentials.yaml among your settings")
 	cmd.Flags().String("accept-credentials", "", "agree that the lines with the `DIGEST` that a refused command printed have your credentials")
+	_ = cmd.MarkFlagFilename("credentials", "yaml", "yml")
+	FreeText(cmd, "accept-credentials")
 }
 
 // FrozenFlag adds --frozen, which [app.Settings] has.
