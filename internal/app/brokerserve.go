@@ -137,16 +137,26 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 
 // readCredential reads the value of a credential, and the authorities that go with it.
 func readCredential(ctx context.Context, c credential.Credential, lookup func(string) (string, bool)) (v broker.Value, err error) {
-	if c.Authorities != "" {
-		if v.Roots, err = facts.ReadAuthorities(c.Authorities); err != nil {
-			return broker.Value{}, err
-		}
-		if size := rootsSize(v.Roots); size > maxRoots {
-			return broker.Value{}, fmt.Errorf("%s has %d bytes of certificates, more than %d: name the host's own authority alone", c.Authorities, size, maxRoots)
-		}
+	if v.Roots, err = readRoots(c); err != nil {
+		return broker.Value{}, err
 	}
 	v.Secret, err = c.Source.Read(ctx, lookup)
 	return v, err
+}
+
+// readRoots reads the authorities of a credential; nil: the machine's.
+func readRoots(c credential.Credential) ([][]byte, error) {
+	if c.Authorities == "" {
+		return nil, nil
+	}
+	roots, err := facts.ReadAuthorities(c.Authorities)
+	if err != nil {
+		return nil, err
+	}
+	if size := rootsSize(roots); size > maxRoots {
+		return nil, fmt.Errorf("%s has %d bytes of certificates, more than %d: name the host's own authority alone", c.Authorities, size, maxRoots)
+	}
+	return roots, nil
 }
 
 // maxRoots bounds the certificates of a credential, in bytes: they are in each lease, whose

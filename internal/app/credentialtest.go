@@ -2,14 +2,11 @@ package app
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"io/fs"
 	"time"
 
 	"github.com/llmdo/workshop/internal/credential"
-	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/secretsource"
 )
@@ -44,7 +41,7 @@ func (env *Env) TestCredential(ctx context.Context, name string) (TestedCredenti
 	if err != nil {
 		return TestedCredential{}, env.noValue(f, c, err)
 	}
-	if err := checkAuthorities(c.Authorities); err != nil {
+	if _, err := readRoots(c); err != nil {
 		return TestedCredential{}, Fail(CodeFailed, "%s: the credential %s: ca: %w", f.place(c), c.Name, err).
 			Hint("ca is a file of certificates in PEM")
 	}
@@ -76,19 +73,4 @@ func (env *Env) noValue(f *credentialsText, c credential.Credential, err error) 
 		return fail.Hint("store it: `workshop credential remove %s`, then `workshop credential add %s --keyring`", c.Name, c.Name)
 	}
 	return fail.Hint("run the command of %s by hand: it prints the token alone, and needs nobody to type", f.place(c))
-}
-
-// checkAuthorities reads a file of certificates; "" is none.
-func checkAuthorities(name string) error {
-	if name == "" {
-		return nil
-	}
-	text, err := boundedfile.Read(name, 1<<20)
-	if err != nil {
-		return err
-	}
-	if !x509.NewCertPool().AppendCertsFromPEM(text) {
-		return fmt.Errorf("%s has no certificate", name)
-	}
-	return nil
 }
