@@ -233,7 +233,7 @@ func TestB36_CredentialEnds(t *testing.T) {
 
 	// Revoked: within a second, and for good.
 	began := time.Now()
-	says(s, s.Expect(0, "credential", "revoke", name), "1 line")
+	says(s, s.Expect(0, "credential", "revoke", name), "revoked: 1 line")
 	for s.Probe("worker", reposOK)[0].OK {
 		if time.Since(began) > 2*time.Second {
 			t.Fatal("it is there two seconds after it was revoked")

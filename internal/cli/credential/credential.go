@@ -1,5 +1,5 @@
 // Package credential has the verbs about the user's credentials: credential add, list,
-// test and remove.
+// test, remove and revoke.
 package credential
 
 import (
@@ -32,7 +32,7 @@ it is added to them on their way out of the room.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: command.Unknown,
 	}
-	cmd.AddCommand(a.addCommand(), a.listCommand(), a.testCommand(), a.removeCommand())
+	cmd.AddCommand(a.addCommand(), a.listCommand(), a.testCommand(), a.removeCommand(), a.revokeCommand())
 	return cmd
 }
 
