@@ -74,6 +74,7 @@ var concepts = []struct {
 		"internal/doctor/proxy.go":          "the proxies of the caller's environment",
 		"internal/git/remote.go":            "the address of a repository",
 		"internal/source/source.go":         "the address of a repository",
+		"internal/guard/proxy/lfs.go":       "the address of an object of LFS",
 	}},
 	{"tar archives", "internal/lib/safetar internal/engine/copytree", `"archive/tar"`, map[string]string{
 		"internal/app/bundle.go":                  "files of a bug report, which nobody unpacks by it",

@@ -11,7 +11,7 @@ import (
 
 // maxAdvertised bounds the part of an advertisement that is looked at, in bytes: its first
 // lines in version 0 and 1, all of it in version 2.
-const maxAdvertised = 256 << 10
+const maxAdvertised = 64 << 10
 
 // Service is what a client asks a server for.
 type Service string
@@ -22,13 +22,14 @@ const (
 	ReceivePack Service = request.ReceivePack // pushes
 )
 
-// Filter copies the advertisement of a service without the capabilities that the guard
+// Filter returns the advertisement of a service without the capabilities that the guard
 // doesn't carry: those of a push that add to its commands, and those by which a server sends
-// a client elsewhere. What isn't an advertisement is an error.
-func Filter(w io.Writer, r io.Reader, s Service) error {
+// a client elsewhere. What isn't an advertisement is an error. The rest, names of refs, is read
+// from r as it comes.
+func Filter(r io.Reader, s Service) (io.Reader, error) {
 	first, err := readPacket(r)
 	if err != nil {
-		return noEOF(err)
+		return nil, noEOF(err)
 	}
 	var out []byte
 	if strings.TrimSuffix(string(first.payload()), "\n") == "# service="+string(s) {
@@ -38,7 +39,7 @@ func Filter(w io.Writer, r io.Reader, s Service) error {
 			first, err = readPacket(r)
 		}
 		if err != nil {
-			return noEOF(err)
+			return nil, noEOF(err)
 		}
 	}
 	version := strings.TrimSuffix(string(first.payload()), "\n")
@@ -54,13 +55,9 @@ func Filter(w io.Writer, r io.Reader, s Service) error {
 		out, err = firstRef(out, first, s)
 	}
 	if err != nil {
-		return noEOF(err)
+		return nil, noEOF(err)
 	}
-	if _, err := w.Write(out); err != nil {
-		return err
-	}
-	_, err = io.Copy(w, r) // names of refs
-	return err
+	return io.MultiReader(bytes.NewReader(out), r), nil
 }
 
 // noEOF is an error of a stream that ends where it shouldn't.

@@ -40,11 +40,12 @@ func TestReadPush(t *testing.T) {
 		"two":         stream(good+caps+"\n", one+" "+zero+" refs/tags/v1", "0000"),
 		"sha256":      stream(strings.Repeat("1", 64)+" "+strings.Repeat("2", 64)+" refs/heads/x\x00object-format=sha256", "0000"),
 		"no capacity": stream(good, "0000"),
+		"shallow":     stream("shallow "+one, "shallow "+two+"\n", good+caps, "0000"),
 	} {
 		r := bytes.NewReader(append(bytes.Clone(b), "PACKrest"...))
 		p, err := ReadPush(r)
 		rest, _ := io.ReadAll(r)
-		if err != nil || !bytes.Equal(p.Head, b) || string(rest) != "PACKrest" || len(p.Commands) == 0 {
+		if err != nil || !bytes.Equal(p.Head, b) || string(rest) != "PACKrest" || len(p.Commands) == 0 || p.Shallow != (name == "shallow") {
 			t.Errorf("%s: %+v, %v, %q", name, p, err, rest)
 		}
 	}
@@ -73,7 +74,8 @@ func TestReadPush(t *testing.T) {
 		"ffff":                    []byte("ffff" + strings.Repeat("a", 65531)),
 		"too many":                stream(append(many, "0000")...),
 		"too long":                stream(strings.Repeat(string(long), 320), "0000"),
-		"a shallow line":          stream("shallow "+one, good+caps, "0000"),
+		"a shallow line later":    stream(good+caps, "shallow "+one, "0000"),
+		"a bad shallow line":      stream("shallow "+one[1:], good+caps, "0000"),
 		"a certificate":           stream("push-cert\x00"+"push-cert", "0000"),
 		"options":                 stream(good+"\x00push-options", "0000"),
 		"an unknown capability":   stream(good+"\x00x", "0000"),
@@ -142,12 +144,12 @@ func backend(t *testing.T, dir string) (address string, pushes *[]Push, advertis
 			rec := httptest.NewRecorder()
 			h.ServeHTTP(rec, r)
 			w.Header().Set("Content-Type", rec.Header().Get("Content-Type"))
-			var out bytes.Buffer
-			if err := Filter(&out, bytes.NewReader(rec.Body.Bytes()), service); err != nil {
+			out, err := filtered(bytes.NewReader(rec.Body.Bytes()), service)
+			if err != nil {
 				t.Errorf("%s: %v\n%q", r.URL, err, rec.Body)
 			}
-			_, _ = advertised.Write(out.Bytes())
-			_, _ = w.Write(out.Bytes())
+			_, _ = advertised.Write(out)
+			_, _ = w.Write(out)
 			return
 		case strings.HasSuffix(r.URL.Path, "/"+string(ReceivePack)):
 			p, err := ReadPush(r.Body)
@@ -218,6 +220,15 @@ func TestRealGit(t *testing.T) {
 	}
 }
 
+// filtered is all of an advertisement behind the filter.
+func filtered(r io.Reader, s Service) ([]byte, error) {
+	out, err := Filter(r, s)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(out)
+}
+
 func TestFilterRefuses(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing": "", "a page": "<html>", "a length": "0004", "no capabilities": string(stream(one+" refs/heads/main\n", "0000")),
@@ -225,16 +236,14 @@ func TestFilterRefuses(t *testing.T) {
 		"service alone": string(stream("# service=git-upload-pack\n")),
 		"endless":       string(stream("version 2\n")) + strings.Repeat(string(stream("agent="+strings.Repeat("x", 60000)+"\n")), 5),
 	} {
-		var out bytes.Buffer
-		if err := Filter(&out, strings.NewReader(text), UploadPack); err == nil || out.Len() > 0 {
-			t.Errorf("%s: %v, %q", name, err, out.String())
+		if out, err := filtered(strings.NewReader(text), UploadPack); err == nil {
+			t.Errorf("%s: %q", name, out)
 		}
 	}
-	var out bytes.Buffer
 	in := stream("version 2\n", "agent=x\n", "bundle-uri\n", "fetch=shallow packfile-uris filter\n", "ls-refs=new\n", "object-format=sha1\n", "0000")
 	want := stream("version 2\n", "agent=x\n", "fetch=shallow filter\n", "ls-refs\n", "object-format=sha1\n", "0000")
-	if err := Filter(&out, bytes.NewReader(in), UploadPack); err != nil || !bytes.Equal(out.Bytes(), want) {
-		t.Errorf("%v\n%q\nwant\n%q", err, out.String(), want)
+	if out, err := filtered(bytes.NewReader(in), UploadPack); err != nil || !bytes.Equal(out, want) {
+		t.Errorf("%v\n%q\nwant\n%q", err, out, want)
 	}
 }
 
@@ -270,13 +279,13 @@ func FuzzFilter(f *testing.F) {
 	f.Add(stream(one+" refs/heads/main\x00push-options push-cert=x", "0000"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, s := range []Service{UploadPack, ReceivePack} {
-			var out bytes.Buffer
-			if Filter(&out, bytes.NewReader(b), s) != nil {
+			out, err := filtered(bytes.NewReader(b), s)
+			if err != nil {
 				continue
 			}
-			var again bytes.Buffer
-			if err := Filter(&again, bytes.NewReader(out.Bytes()), s); err != nil || !bytes.Equal(out.Bytes(), again.Bytes()) {
-				t.Fatalf("%q is filtered to %q, and that to %q: %v", b, out.String(), again.String(), err)
+			again, err := filtered(bytes.NewReader(out), s)
+			if err != nil || !bytes.Equal(out, again) {
+				t.Fatalf("%q is filtered to %q, and that to %q: %v", b, out, again, err)
 			}
 		}
 	})

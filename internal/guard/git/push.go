@@ -35,6 +35,8 @@ func zeros(id string) bool { return strings.Trim(id, "0") == "" }
 type Push struct {
 	Commands     []Command // none: a probe, by which git sees whether it may push
 	Capabilities []string
+	// Shallow: it says where the client's history ends, so that a server may cut its own there.
+	Shallow bool
 	// Head are the bytes as they were sent, the flush included. What follows is the pack.
 	Head []byte
 }
@@ -44,7 +46,7 @@ type Push struct {
 var pushed = []string{"report-status", "report-status-v2", "side-band-64k", "quiet", "atomic", "ofs-delta", "delete-refs", "object-format=", "agent=", "session-id="}
 
 // ErrUnsupported means that a push has something that the guard doesn't carry: a
-// certificate, options, shallow commits or a capability that it doesn't know.
+// certificate, options or a capability that it doesn't know.
 var ErrUnsupported = errors.New("not carried")
 
 // ReadPush reads the commands of a push to their flush, and nothing behind it. An error says
@@ -71,6 +73,13 @@ func ReadPush(r io.Reader) (p Push, err error) {
 			return Push{}, malformed("more than %d commands", maxCommands)
 		}
 		line := bytes.TrimSuffix(x.payload(), []byte("\n"))
+		if id, shallow := bytes.CutPrefix(line, []byte("shallow ")); shallow && len(p.Commands) == 0 {
+			if !objectName(string(id)) {
+				return Push{}, malformed("%q is not the name of an object", id[:min(len(id), 100)])
+			}
+			p.Shallow = true
+			continue
+		}
 		line, caps, has := bytes.Cut(line, []byte{0})
 		if has && len(p.Commands) > 0 {
 			return Push{}, malformed("capabilities behind a second command")
@@ -108,9 +117,13 @@ func capabilities(text string) (out []string, err error) {
 	return out, nil
 }
 
+func objectName(id string) bool {
+	return (len(id) == 40 || len(id) == 64) && strings.Trim(id, "0123456789abcdef") == ""
+}
+
 // command reads "OLD NEW REF".
 func command(line string, width int) (c Command, err error) {
-	for _, first := range []string{"shallow", "push-cert", "push-option"} {
+	for _, first := range []string{"push-cert", "push-option"} {
 		if strings.HasPrefix(line, first) {
 			return c, fmt.Errorf("%s is %w", first, ErrUnsupported)
 		}
@@ -120,7 +133,7 @@ func command(line string, width int) (c Command, err error) {
 	}
 	c = Command{Old: line[:width], New: line[width+1 : 2*width+1], Ref: line[2*width+2:]}
 	for _, id := range []string{c.Old, c.New} {
-		if strings.Trim(id, "0123456789abcdef") != "" {
+		if !objectName(id) {
 			return c, malformed("%q is not the name of an object", id)
 		}
 	}

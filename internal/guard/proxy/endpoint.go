@@ -10,6 +10,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/request"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/git"
 	"github.com/llmdo/workshop/internal/guard/leases"
 	"github.com/llmdo/workshop/internal/guard/policy"
 )
@@ -22,6 +23,8 @@ type endpoint struct {
 	// none. using: until it is sent.
 	held  *leases.Held
 	using bool
+	// git is what the request being served is for git; its zero value: it isn't.
+	git request.GitRequest
 }
 
 // Endpoint serves the requests of a worker's tools to the endpoint at: those that its line
@@ -48,13 +51,17 @@ func (s *httpSession) serveEndpoint(req *http.Request) (keep bool, err error) {
 	// The body isn't read, so a connection with one can't be reused.
 	keepRefused := bodyless(req) && !req.Close
 	method := strings.Clone(req.Method)
-	x := route{Decision: decideRequest(p, s.at.name, method, target), to: to}
+	a := asked{method: method, target: target}
+	x := route{Decision: decideRequest(p, s.at.name, a), to: to}
 	if !x.Allowed {
 		s.report(x.Decision, to)
 		if x.Reason == firewall.ReasonRequest {
 			return keepRefused, s.requestDenied(line, method, target, keepRefused)
 		}
 		return keepRefused, s.room.denied(s.c, to, x.Decision, keepRefused)
+	}
+	if done, err := s.readGit(req, line, &a, to); done {
+		return false, err
 	}
 	if !s.at.take(s.room, line) {
 		s.drop()
@@ -68,7 +75,7 @@ func (s *httpSession) serveEndpoint(req *http.Request) (keep bool, err error) {
 	if s.at.roots(s.room) == nil {
 		return keepRefused, s.notYet(keepRefused)
 	}
-	x.again = s.at.again(line.Endpoint.Credential, method, target)
+	x.again = s.at.again(line.Endpoint.Credential, a)
 	if err := s.dial(p, x, to); err != nil {
 		return keepRefused, s.unreachable(to, err, keepRefused)
 	}
@@ -76,13 +83,33 @@ func (s *httpSession) serveEndpoint(req *http.Request) (keep bool, err error) {
 	return s.exchange(req)
 }
 
+// asked is what a request to an endpoint asks for.
+type asked struct {
+	method string
+	target request.Target
+	// commands are those of a push by git; read: what the body asks for is known.
+	commands []git.Command
+	writes   bool // a batch of LFS asks where to send objects
+	read     bool
+}
+
+// has reports whether an endpoint's line has what is asked for, as far as it is known.
+func (a asked) has(e firewall.Endpoint) bool {
+	if e.Git.IsZero() {
+		_, ok := e.Requests.Match(a.method, a.target)
+		return ok
+	}
+	g, err := a.target.Git(a.method)
+	return err == nil && e.Git.Match(g) && (!a.writes || e.Git.Writes(g.Repository)) && len(refused(e.Git, g.Repository, a.commands)) == 0
+}
+
 // decideRequest decides about a request at an endpoint.
-func decideRequest(p *policy.Room, at, method string, target request.Target) firewall.Decision {
+func decideRequest(p *policy.Room, at string, a asked) firewall.Decision {
 	line, d := p.Matcher.Endpoint(at)
 	if !d.Allowed {
 		return d
 	}
-	if _, ok := line.Endpoint.Requests.Match(method, target); !ok {
+	if !a.has(line.Endpoint) {
 		return firewall.Decision{Rule: line, Reason: firewall.ReasonRequest}
 	}
 	return d
@@ -90,10 +117,13 @@ func decideRequest(p *policy.Room, at, method string, target request.Target) fir
 
 // again returns what decides about a request that runs: by its line and the credential that
 // it has. That a lease ends doesn't end it.
-func (e *endpoint) again(credential, method string, target request.Target) func(*policy.Room) firewall.Decision {
+func (e *endpoint) again(credential string, a asked) func(*policy.Room) firewall.Decision {
 	held := e.held
 	return func(p *policy.Room) firewall.Decision {
-		d := decideRequest(p, e.name, method, target)
+		d := decideRequest(p, e.name, a)
+		if line := d.Rule; d.Allowed && !line.Endpoint.Git.IsZero() && !a.read {
+			return firewall.Decision{Rule: line, Reason: firewall.ReasonRequest} // it was no line of git
+		}
 		if d.Allowed && (d.Rule.Endpoint.Credential != credential || held != nil && held.Revoked()) {
 			return firewall.Decision{Rule: d.Rule, Reason: events.ReasonCredential}
 		}
@@ -150,7 +180,7 @@ const maxShown = 20
 // requestDenied answers 403, for a model: which requests there are, and that asking again
 // is of no use.
 func (s *httpSession) requestDenied(line *firewall.Rule, method string, target request.Target, keep bool) error {
-	rules := line.Endpoint.Requests
+	rules := line.Endpoint.Texts()
 	var b strings.Builder
 	what := fmt.Sprintf("%s of this path is not allowed at the endpoint %s: do not retry, tell the person", method, s.at.name)
 	fmt.Fprintf(&b, "workshop: %s %s is not allowed at the endpoint %s (%s). It has these requests:\n", method, target.Path(), s.at.name, line.Host)

@@ -25,6 +25,7 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 	upgrade := cleanHeaders(req.Header)
 	req.Header.Del("Content-Length")
 	s.at.clean(req.Header)
+	s.at.gitHeaders(req.Header)
 	if err := s.requests.writeHead(req, s.at); err != nil {
 		return false, s.broken(err)
 	}
@@ -126,6 +127,9 @@ func (s *httpSession) respond(cw *bufio.Writer, req *http.Request, upgrade strin
 			}
 		}
 	}
+	if why := s.gitAnswered(resp); why != "" {
+		return false, answer(s.c, http.StatusBadGateway, nil, "workshop: "+why+"\n", false)
+	}
 	// A response may arrive before the request's end; the connection can't be
 	// reused after that.
 	whole := s.wait(body, time.After(bodyGrace))
@@ -174,10 +178,12 @@ func bodyless(req *http.Request) bool {
 // goroutine at a time owns all of it: the session's, or while a body is sent, the
 // one that sends it.
 type requestSide struct {
-	cr   *clientReader
-	br   *bufio.Reader // reads from cr
-	ubw  *bufio.Writer // nil without an upstream
-	size buffers.Size  // of the upstream
+	cr  *clientReader
+	br  *bufio.Reader // reads from cr
+	ubw *bufio.Writer // nil without an upstream
+	// begun, if set, is the body in place of what is left in br: its beginning was read.
+	begun io.Reader
+	size  buffers.Size // of the upstream
 }
 
 func newRequestSide(c net.Conn) *requestSide {
@@ -247,8 +253,9 @@ func (s *requestSide) writeHead(req *http.Request, at *endpoint) error {
 func (s *requestSide) sendBody(req *http.Request) error {
 	s.cr.to = s.ubw
 	defer func() { s.cr.to = nil }()
+	body := s.body(req)
 	if len(req.TransferEncoding) == 0 {
-		n, err := s.size.Copy(s.ubw, io.LimitReader(s.br, req.ContentLength))
+		n, err := s.size.Copy(s.ubw, body)
 		if err == nil && n < req.ContentLength {
 			err = io.ErrUnexpectedEOF
 		}
@@ -257,10 +264,8 @@ func (s *requestSide) sendBody(req *http.Request) error {
 		}
 		return err
 	}
-	// The chunk parser reads from s.br itself, so that it consumes nothing of the
-	// next request.
 	cw := httputil.NewChunkedWriter(s.ubw)
-	_, err := s.size.Copy(cw, chunks{httputil.NewChunkedReader(s.br), s})
+	_, err := s.size.Copy(cw, body)
 	if err == nil {
 		err = cw.Close()
 	}
@@ -274,6 +279,21 @@ func (s *requestSide) sendBody(req *http.Request) error {
 		err = s.ubw.Flush()
 	}
 	return err
+}
+
+// body returns a request's body, to be read once.
+func (s *requestSide) body(req *http.Request) io.Reader {
+	begun := s.begun
+	s.begun = nil
+	switch {
+	case begun != nil:
+		return begun
+	case len(req.TransferEncoding) == 0:
+		return io.LimitReader(s.br, req.ContentLength)
+	}
+	// The chunk parser reads from s.br itself, so that it consumes nothing of the
+	// next request.
+	return chunks{httputil.NewChunkedReader(s.br), s}
 }
 
 // trailers reads the client's trailers, which aren't passed on.
