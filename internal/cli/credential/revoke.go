@@ -15,8 +15,9 @@ func (a verbs) revokeCommand() *cobra.Command {
 		Short: "Take a credential back from every workshop, at once",
 		Long: `revoke takes back what you agreed to for a credential, in every project, and has
 each guard that has it leased forget it within a second; requests that have it are
-cut. The next ` + "`up`" + ` that needs it asks again. Your file of credentials stays as it is, and so
-does the token itself: who may have seen it has to be told to its issuer.`,
+cut. The next ` + "`up`" + ` that needs it asks again. Your file of credentials stays as it
+is, and so does the token itself: one that somebody may have seen has to be revoked by
+whoever issued it.`,
 		Example:           `  workshop credential revoke github`,
 		Args:              command.Args(1, 1),
 		ValidArgsFunction: a.completeNames,
