@@ -1,7 +1,9 @@
 package compose
 
 import (
+	"net"
 	"slices"
+	"strconv"
 
 	"github.com/compose-spec/compose-go/v2/types"
 
@@ -56,4 +58,40 @@ func (c *compiler) endpointEnv(e types.MappingWithEquals, n *workshop.Network) {
 			}
 		}
 	}
+}
+
+// gitEndpoints lead git to the endpoints that have `git`, whichever address of the host it is
+// given. Where several are for one host, each has its owners' repositories.
+func (c *compiler) gitEndpoints(n *workshop.Network) (out []gitSetting) {
+	hosts := map[string]int{}
+	for _, r := range n.Allow {
+		if !r.Endpoint.Git.IsZero() {
+			hosts[r.Target()]++
+		}
+	}
+	for _, r := range n.Allow {
+		x := r.Endpoint
+		if x.Git.IsZero() {
+			continue
+		}
+		x.Port = c.endpointPorts[x.At]
+		host := r.Target()
+		address := "https://" + host + "/"
+		if port := r.Ports[0].First; port != 443 {
+			address = "https://" + net.JoinHostPort(host, strconv.Itoa(int(port))) + "/"
+		}
+		below := []string{""}
+		if hosts[host] > 1 {
+			below, _ = x.Git.Owners() // that they have different ones, the workshop's check says
+			for i := range below {
+				below[i] += "/"
+			}
+		}
+		for _, owner := range below {
+			for _, from := range []string{address, "git@" + host + ":", "ssh://git@" + host + "/"} {
+				out = append(out, gitSetting{"url." + x.URL() + "/" + owner + ".insteadOf", from + owner})
+			}
+		}
+	}
+	return out
 }

@@ -3,6 +3,7 @@ package compose
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,5 +79,46 @@ func TestEndpointPorts(t *testing.T) {
 	w.Workers[1].Container.Network.Allow = []firewall.Rule{npm, bare}
 	if _, err := Compile(w); err == nil || !strings.Contains(err.Error(), "is left for the endpoint") {
 		t.Errorf("without a port: %v", err)
+	}
+}
+
+// Git finds the endpoints that have `git`, beside the settings that it has already.
+func TestGitEndpoints(t *testing.T) {
+	git := func(host, at string, port uint16, repositories ...string) firewall.Rule {
+		r := endpointRule(t, host, at)
+		r.Ports = []firewall.PortRange{{First: port, Last: port}}
+		r.Endpoint.Requests = nil
+		for _, text := range repositories {
+			x, err := request.ParseRepository(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Endpoint.Git.Read = append(r.Endpoint.Git.Read, x)
+		}
+		return r
+	}
+	one, other := git("git.example.org", "one", 8443, "acme/app"), git("code.example.org", "a", 443, "acme/app", "tools")
+	w := sample(t, 3)
+	for i, allow := range [][]firewall.Rule{{one}, {one, other, git("code.example.org", "b", 443, "group/**")}, {endpointRule(t, "api.example.org", "api")}} {
+		w.Workers[i].Container.Network = workshop.Network{Mode: val(firewall.Restricted), Allow: allow}
+	}
+	w.Workers[0].Container.Env = map[string]workshop.Value[string]{"GIT_CONFIG_COUNT": val("2"), "GIT_CONFIG_KEY_1": val("x.y"), "GIT_CONFIG_VALUE_1": val("z")}
+	c := compiled(t, w)
+	for i, want := range []string{
+		`safe.directory=* x.y=z url.http://127.0.0.1:603/.insteadOf=https://git.example.org:8443/ url.http://127.0.0.1:603/.insteadOf=git@git.example.org: url.http://127.0.0.1:603/.insteadOf=ssh://git@git.example.org/`,
+		`safe.directory=* url.http://127.0.0.1:603/.insteadOf=https://git.example.org:8443/ url.http://127.0.0.1:603/.insteadOf=git@git.example.org: url.http://127.0.0.1:603/.insteadOf=ssh://git@git.example.org/` +
+			` url.http://127.0.0.1:600/acme/.insteadOf=https://code.example.org/acme/ url.http://127.0.0.1:600/acme/.insteadOf=git@code.example.org:acme/ url.http://127.0.0.1:600/acme/.insteadOf=ssh://git@code.example.org/acme/` +
+			` url.http://127.0.0.1:600/tools/.insteadOf=https://code.example.org/tools/ url.http://127.0.0.1:600/tools/.insteadOf=git@code.example.org:tools/ url.http://127.0.0.1:600/tools/.insteadOf=ssh://git@code.example.org/tools/` +
+			` url.http://127.0.0.1:602/group/.insteadOf=https://code.example.org/group/ url.http://127.0.0.1:602/group/.insteadOf=git@code.example.org:group/ url.http://127.0.0.1:602/group/.insteadOf=ssh://git@code.example.org/group/`,
+		`safe.directory=*`,
+	} {
+		e := c.Project.Services[w.Workers[i].Name].Environment
+		var got []string
+		for n := 0; e["GIT_CONFIG_KEY_"+strconv.Itoa(n)] != nil; n++ {
+			got = append(got, *e["GIT_CONFIG_KEY_"+strconv.Itoa(n)]+"="+*e["GIT_CONFIG_VALUE_"+strconv.Itoa(n)])
+		}
+		if text := strings.Join(got, " "); text != want || *e["GIT_CONFIG_COUNT"] != strconv.Itoa(len(got)) {
+			t.Errorf("worker %d: %s of\n%s\nwant\n%s", i, *e["GIT_CONFIG_COUNT"], text, want)
+		}
 	}
 }

@@ -28,7 +28,33 @@ func (c *compiler) env(s *types.ServiceConfig, k *workshop.Container, hasRoom bo
 		e[name] = ptr(v.V)
 		c.origin(s.Name, "environment."+name, v.Source)
 	}
+	addGitConfig(e, c.gitEndpoints(&k.Network), func(name, value string) { e[name] = ptr(value) })
 	s.Environment = e
+}
+
+// gitSetting is one setting of git.
+type gitSetting struct{ key, value string }
+
+// addGitConfig sets variables by which git has settings beside those that e has, the file's
+// too (git(1), GIT_CONFIG_COUNT).
+func addGitConfig(e types.MappingWithEquals, settings []gitSetting, set func(name, value string)) {
+	count := 0
+	if text := e["GIT_CONFIG_COUNT"]; text != nil && *text != "" {
+		n, err := strconv.Atoi(*text)
+		if err != nil || n < 0 {
+			return // git says so itself
+		}
+		count = n
+	}
+	for _, s := range settings {
+		n := strconv.Itoa(count)
+		set("GIT_CONFIG_KEY_"+n, s.key)
+		set("GIT_CONFIG_VALUE_"+n, s.value)
+		count++
+	}
+	if len(settings) > 0 {
+		set("GIT_CONFIG_COUNT", strconv.Itoa(count))
+	}
 }
 
 // HostPath is PATH in workers with `image: host`: where a machine's programs are below /usr: the directories that

@@ -188,9 +188,5 @@ func backFiles(c *Compiled, f *Facts) (files []File) {
 // noCleaning turns off git's automatic gc: it would fail, as it writes the reflogs of other
 // worktrees.
 func noCleaning(s *types.ServiceConfig, a *addition) {
-	if n := s.Environment["GIT_CONFIG_COUNT"]; n != nil && *n == "1" {
-		a.setEnv("GIT_CONFIG_COUNT", "2")
-		a.setEnv("GIT_CONFIG_KEY_1", "gc.auto")
-		a.setEnv("GIT_CONFIG_VALUE_1", "0")
-	}
+	addGitConfig(s.Environment, []gitSetting{{"gc.auto", "0"}}, a.setEnv)
 }
