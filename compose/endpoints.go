@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"net"
 	"slices"
 	"strconv"
 
@@ -78,7 +77,7 @@ func (c *compiler) gitEndpoints(n *workshop.Network) (out []gitSetting) {
 		host := r.Target()
 		address := "https://" + host + "/"
 		if port := r.Ports[0].First; port != 443 {
-			address = "https://" + net.JoinHostPort(host, strconv.Itoa(int(port))) + "/"
+			address = "https://" + host + ":" + strconv.Itoa(int(port)) + "/"
 		}
 		below := []string{""}
 		if hosts[host] > 1 {

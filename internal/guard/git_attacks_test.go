@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -196,6 +199,32 @@ func TestB34_GitHost(t *testing.T) {
 	}
 }
 
+// TestB27_Git: a push that runs is cut when the policy has its ref no longer.
+func TestB27_Git(t *testing.T) {
+	p := gitPolicy(t, "push acme/app: agent/*")
+	w := apiWorld(t, p)
+	begun := make(chan bool, 1)
+	w.in.Site("allowed.example.org", http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		begun <- true
+		<-r.Context().Done()
+	}))
+	list := packets(oneID+" "+twoID+" refs/heads/agent/x\x00report-status", "0000")
+	c := w.mustDial("room", "tcp", apiAddr)
+	io.WriteString(c, post("/acme/app/git-receive-pack", pushType, list+"PACK"))
+	<-begun
+	same := gitPolicy(t, "read acme/lib", "push acme/app: agent/x")
+	same.Roots = w.policy.Roots
+	w.replace(same)
+	c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the ref is open still: %v", err)
+	}
+	other := gitPolicy(t, "push acme/app: main")
+	other.Roots = w.policy.Roots
+	w.replace(other)
+	w.cut(c, 900*time.Millisecond)
+}
+
 // TestB34_GitLFS: objects of LFS are read of repositories that are read, and sent to those that
 // are pushed to; an address at the host becomes one of the endpoint, without a credential.
 func TestB34_GitLFS(t *testing.T) {
@@ -226,7 +255,7 @@ func TestB34_GitLFS(t *testing.T) {
 			json.NewEncoder(rw).Encode(map[string]any{"transfer": "basic", "objects": []any{
 				map[string]any{"oid": id, "size": 3, "actions": map[string]any{"download": action(here + id), "upload": action(here + id), "verify": action(strings.TrimSuffix(here, "objects/") + "verify")}},
 				map[string]any{"oid": id, "size": 3, "actions": map[string]any{"download": action("https://store.example.org/x?X-Amz-Signature=y"), "custom": action(here)}},
-				map[string]any{"oid": id, "size": 3, "actions": map[string]any{"download": action("https://allowed.example.org/evil.git/info/lfs/objects/" + id)}},
+				map[string]any{"oid": id, "size": 3, "actions": map[string]any{"download": action("https://allowed.example.org/acme/lib.git/info/lfs/objects/" + id)}},
 				map[string]any{"oid": id, "size": 3, "actions": map[string]any{"download": action("https://allowed.example.org:444/acme/app.git/info/lfs/objects/" + id)}},
 				map[string]any{"oid": id, "size": 3, "actions": map[string]any{"download": action("https://user:pass@store.example.org/")}},
 			}})
