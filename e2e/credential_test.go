@@ -123,6 +123,15 @@ func TestB32_Credential(t *testing.T) {
 	edit(s, "host: gist.example.org", "host: allowed.example.org")
 	says(s, s.Expect(4, append([]string{"up", "--learn"}, flags...)...), "have lines with your credentials")
 
+	// What comes with the project doesn't count, nor does what a worker sees.
+	s.Write("credentials.yaml", name+": {env: HOME, hosts: [allowed.example.org]}\n")
+	planted := filepath.Join(s.Dir, "credentials.yaml")
+	if err := os.Chmod(planted, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	scenario.Own(t, planted)
+	says(s, s.Expect(4, "up", "--credentials", "credentials.yaml"), "credentials.yaml, the file of credentials, is in the project")
+
 	broker := brokerOf(s, name)
 	s.Expect(0, "down")
 	s.Eventually("the broker has ended", func() bool { return unix.Kill(broker, 0) != nil })

@@ -112,7 +112,7 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 			return err != nil || !os.SameFile(mine, now)
 		},
 		Idle: brokerIdle,
-		Log:  log.New(logs, "", log.LstdFlags|log.LUTC),
+		Log:  log.New(&boundedLog{f: logs}, "", log.LstdFlags|log.LUTC),
 	}
 	lookup := func(name string) (string, bool) {
 		if v, ok := use.Load().Values[name]; ok {
@@ -133,6 +133,26 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 		err = nil
 	}
 	return err
+}
+
+// maxBrokerLog bounds the broker's log, in bytes: a guard that crashes again and again is
+// attached each time.
+const maxBrokerLog = 256 << 10
+
+// boundedLog begins its file anew where it would be too long.
+type boundedLog struct {
+	f *os.File
+	n int
+}
+
+func (l *boundedLog) Write(p []byte) (int, error) {
+	if l.n += len(p); l.n > maxBrokerLog {
+		if err := l.f.Truncate(0); err != nil {
+			return 0, err
+		}
+		l.n = len(p)
+	}
+	return l.f.Write(p)
 }
 
 // readCredential reads the value of a credential, and the authorities that go with it.

@@ -14,6 +14,7 @@ import (
 	"github.com/llmdo/workshop/internal/credential"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/lease"
+	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/internal/secretsource"
 	"github.com/llmdo/workshop/internal/trust"
 )
@@ -122,6 +123,9 @@ func (env *Env) credentials(ctx context.Context, e engine.Info, ready *Project) 
 		env.event(Event{Kind: Problems, Diagnostics: list})
 		return nil, Fail(CodeRefused, "%s is invalid: %s; nothing was started", env.Shown(file), Count(list.Count(diag.Error), "error"))
 	}
+	if err := own(env, ready, all); err != nil {
+		return nil, err
+	}
 	c.byName = map[string]credential.Credential{}
 	for _, x := range all {
 		c.byName[x.Name] = x
@@ -130,6 +134,41 @@ func (env *Env) credentials(ctx context.Context, e engine.Info, ready *Project) 
 		return nil, err
 	}
 	return c, c.compare(env, ready.Dir)
+}
+
+// own refuses files that come with the project, or that a worker may write or read: whoever
+// changes those would choose where credentials go, or what runs here (B33, B43).
+func own(env *Env, ready *Project, all []credential.Credential) error {
+	var seen []string
+	for _, s := range ready.Compiled.Facts.Sources {
+		seen = append(seen, s.Real)
+	}
+	f := &Failure{Code: CodeRefused}
+	var problems []string
+	check := func(what, name string, dirs ...string) {
+		if name == "" {
+			return
+		}
+		real, dirs := RealPath(name), append(dirs, seen...)
+		if slices.ContainsFunc(dirs, func(dir string) bool { return dir != "" && (subpath.Within(real, dir) || subpath.Within(name, dir)) }) {
+			problems = append(problems, fmt.Sprintf("%s, %s, is in the project or in what its workers see", env.Shown(name), what))
+		}
+	}
+	if env.Settings.Credentials != "" { // the usual one is in the project where that is the home directory
+		check("the file of credentials", env.CredentialsFile(), ready.Dir)
+	}
+	for _, x := range all {
+		check("the value of the credential "+x.Name, x.Source.File)
+		check("the `ca` of the credential "+x.Name, x.Authorities)
+		if len(x.Source.Command) > 0 {
+			check("the command of the credential "+x.Name, x.Source.Command[0], ready.Dir)
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	f.Err = fmt.Errorf("nothing was started: %s", strings.Join(problems, "\n"))
+	return f.Hint("keep it where no repository and no worker can change it, such as %s", env.Shown(env.ConfigDir()))
 }
 
 // check says which lines can't have their credential.

@@ -196,7 +196,9 @@ func (c *Core) lines() (out []lease.Line) {
 
 // revoke takes back what was leased for lines that may not have it any more, or not from
 // where it came. The guard knows credentials, so the others of the same are leased again.
+// Lines that the guard hasn't any more it has forgotten itself, with the rule.
 func (c *Core) revoke(lines []lease.Line) (out []any) {
+	maps.DeleteFunc(c.leased, func(l lease.Line, _ uint64) bool { return !slices.Contains(c.guard, l) })
 	names := map[string]bool{}
 	for l := range c.leased {
 		if !slices.Contains(lines, l) || c.held[l.Credential] == nil {

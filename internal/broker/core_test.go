@@ -13,7 +13,7 @@ import (
 )
 
 func line(at, host, name string) lease.Line {
-	return lease.Line{Room: "room", At: at, Host: host, Port: 443, Credential: name}
+	return lease.Line{Room: "room", At: at, Host: host, Port: 443, Credential: name, Rule: "0000000000000000"}
 }
 
 func of(name string, lifetime time.Duration, hosts ...string) credential.Credential {
@@ -113,10 +113,10 @@ func TestLeases(t *testing.T) {
 // B33: what the user's file and consent don't have isn't leased, whatever the guard says.
 func TestOnlyAllowed(t *testing.T) {
 	forge := of("forge", 0, "git.example")
-	other := git
-	other.Room = "other"
+	other, wider := git, git
+	other.Room, wider.Rule = "other", "0000000000000001"
 	elsewhere := line("evil", "evil.example", "forge")
-	r := newRun(t, Allowed{git: forge, elsewhere: forge, npm: of("forge", 0, "npm.example")}, git, api, other, elsewhere, npm)
+	r := newRun(t, Allowed{git: forge, elsewhere: forge, npm: of("forge", 0, "npm.example")}, git, api, other, wider, elsewhere, npm)
 	r.next(0, "read forge")
 	r.got("a")
 	r.next(0, "git=1:a")
@@ -139,8 +139,8 @@ func TestTakesBack(t *testing.T) {
 	r.next(0, "git=1:a, api=1:a, npm=1:b")
 	r.c.Allow(Allowed{git: forge, npm: of("npm", 0, "npm.example")})
 	r.next(0, "revoke forge, git=1:a")
-	r.c.Lines([]lease.Line{npm}) // the guard forgets by itself, but whoever holds it must be cut
-	r.next(0, "revoke forge")
+	r.c.Lines([]lease.Line{npm}) // the guard has forgotten it with the line
+	r.next(0, "")
 	r.status("npm leased 1")
 	// Another source is another value.
 	moved := of("npm", 0, "npm.example")

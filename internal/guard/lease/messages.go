@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +18,20 @@ type Line struct {
 	Host       string `json:"host"`
 	Port       uint16 `json:"port"`
 	Credential string `json:"credential"`
+	// Rule is a digest of what the line lets through, see [RuleDigest]: another is another
+	// line, to which nobody has agreed.
+	Rule string `json:"rule"`
+}
+
+// RuleDigest tells lines apart by the requests, repositories and addresses that they let
+// through: 16 hexadecimal digits of SHA-256.
+func RuleDigest(r firewall.Rule) string {
+	text := r.Endpoint.String()
+	if r.Private {
+		text += " private"
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }
 
 // LineOf returns the line of a rule in a room; ok reports whether the rule has a credential.
@@ -24,7 +40,7 @@ func LineOf(room string, r firewall.Rule) (l Line, ok bool) {
 	if r.Endpoint.Credential == "" || !exact || len(r.Ports) == 0 {
 		return Line{}, false
 	}
-	return Line{room, r.Endpoint.At, name.String(), r.Ports[0].First, r.Endpoint.Credential}, true
+	return Line{room, r.Endpoint.At, name.String(), r.Ports[0].First, r.Endpoint.Credential, RuleDigest(r)}, true
 }
 
 // LinesOf returns the lines of a policy that have a credential.
@@ -97,7 +113,7 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-
 // check returns an error, without any of the value, if the message isn't valid.
 func (m *Lease) check() error {
 	switch {
-	case !firewall.ValidRoomName(m.Room) || !firewall.ValidEndpointName(m.At) || !firewall.ValidEndpointName(m.Credential) || m.Port == 0:
+	case !firewall.ValidRoomName(m.Room) || !firewall.ValidEndpointName(m.At) || !firewall.ValidEndpointName(m.Credential) || m.Port == 0 || len(m.Rule) != 16 || strings.Trim(m.Rule, "0123456789abcdef") != "":
 		return errors.New("the line is not valid")
 	case m.Generation == 0:
 		return errors.New("generation 0")

@@ -12,11 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/firewall/request"
 )
 
 const canary = "canary-b6a1f0"
 
-var github = Line{"room", "github", "github.com", 443, "github"}
+var github = Line{"room", "github", "github.com", 443, "github", "0123456789abcdef"}
 
 func leaseOf(l Line, generation uint64, value string) *Lease {
 	return &Lease{Line: l, Generation: generation, Header: "Authorization", Value: Value(value)}
@@ -30,11 +31,11 @@ func TestMessages(t *testing.T) {
 		name, text string
 		message    any
 	}{
-		{"lease", `{"type":"lease","room":"room","at":"github","host":"github.com","port":443,"credential":"github","generation":3,"header":"Authorization","value":"Bearer x"}`, leaseOf(github, 3, "Bearer x")},
-		{"roots and escapes", `{"type":"lease","room":"room","at":"github","host":"github.com","port":443,"credential":"github","generation":4,"header":"Authorization","value":"Basic \"\\/<&>","roots":["AQI=","Aw=="]}`, withRoots},
+		{"lease", `{"type":"lease","room":"room","at":"github","host":"github.com","port":443,"credential":"github","rule":"0123456789abcdef","generation":3,"header":"Authorization","value":"Bearer x"}`, leaseOf(github, 3, "Bearer x")},
+		{"roots and escapes", `{"type":"lease","room":"room","at":"github","host":"github.com","port":443,"credential":"github","rule":"0123456789abcdef","generation":4,"header":"Authorization","value":"Basic \"\\/<&>","roots":["AQI=","Aw=="]}`, withRoots},
 		{"revoke", `{"type":"revoke","credential":"github"}`, &Revoke{"github"}},
 		{"refused", `{"type":"refused","credential":"github","generation":3}`, &Refused{"github", 3}},
-		{"lines", `{"type":"lines","lines":[{"room":"room","at":"github","host":"github.com","port":443,"credential":"github"}]}`, &Lines{Lines: []Line{github}}},
+		{"lines", `{"type":"lines","lines":[{"room":"room","at":"github","host":"github.com","port":443,"credential":"github","rule":"0123456789abcdef"}]}`, &Lines{Lines: []Line{github}}},
 		{"no lines", `{"type":"lines","lines":[]}`, &Lines{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,7 +66,7 @@ func TestMessages(t *testing.T) {
 
 // Values are read with every escape that JSON has for their characters.
 func TestValueEscapes(t *testing.T) {
-	line := `{"\u0074ype":"lease","room":"room","at":"github","host":"github.com","port":443,"credential":"github","generation":4,"header":"x-api-key","value":"\u0061\u003c\u003E\"\/\\"}` + "\n"
+	line := `{"\u0074ype":"lease","room":"room","at":"github","host":"github.com","port":443,"credential":"github","rule":"0123456789abcdef","generation":4,"header":"x-api-key","value":"\u0061\u003c\u003E\"\/\\"}` + "\n"
 	m, err := NewReader(strings.NewReader(line)).FromBroker()
 	if err != nil || string(m.(*Lease).Value) != `a<>"/\` {
 		t.Errorf("%v, %v", m, err)
@@ -76,7 +77,7 @@ func TestValueEscapes(t *testing.T) {
 func TestManyLines(t *testing.T) {
 	all := &Lines{}
 	for i := range 1000 {
-		all.Lines = append(all.Lines, Line{strings.Repeat("r", 128), strings.Repeat("a", 40), strings.Repeat("h.", 126), uint16(i), strings.Repeat("c", 40)})
+		all.Lines = append(all.Lines, Line{strings.Repeat("r", 128), strings.Repeat("a", 40), strings.Repeat("h.", 126), uint16(i), strings.Repeat("c", 40), strings.Repeat("0", 16)})
 	}
 	var b bytes.Buffer
 	if err := errors.Join(Write(&b, all), Write(&b, &Refused{"github", 1})); err != nil {
@@ -99,7 +100,7 @@ func TestManyLines(t *testing.T) {
 
 // What isn't known is refused, and no error has any of a value (attack 45).
 func TestMessagesRefused(t *testing.T) {
-	good := `{"type":"lease","room":"room","at":"github","host":"github.com","port":443,"credential":"github","generation":3,"header":"Authorization","value":"` + canary + `"}`
+	good := `{"type":"lease","room":"room","at":"github","host":"github.com","port":443,"credential":"github","rule":"0123456789abcdef","generation":3,"header":"Authorization","value":"` + canary + `"}`
 	if _, err := NewReader(strings.NewReader(good + "\n")).FromBroker(); err != nil {
 		t.Fatal(err)
 	}
@@ -124,6 +125,7 @@ func TestMessagesRefused(t *testing.T) {
 		{"no generation", with(`"generation":3`, `"generation":0`)}, {"a negative generation", with(`"generation":3`, `"generation":-1`)},
 		{"no port", with("443", "0")}, {"a large port", with("443", "70000")}, {"no host", with("github.com", "")}, {"a host that is no name", with("github.com", "a/b")},
 		{"a room that is no name", with(`"room":"room"`, `"room":"../room"`)}, {"a credential that is no name", with(`"credential":"github"`, `"credential":"GitHub"`)},
+		{"no rule", with(`"rule":"0123456789abcdef",`, "")}, {"a rule that is no digest", with("0123456789abcdef", "0123456789ABCDEF")},
 		{"roots that are no base64", with(`"value"`, `"roots":["`+canary+`!"],"value"`)},
 		{"two objects", good + good}, {"half", good[:len(good)-3]}, {"too long", strings.Repeat("x", MaxLine+1)},
 	} {
@@ -179,8 +181,35 @@ func TestLinesOf(t *testing.T) {
 	p := &firewall.Policy{Rooms: []firewall.RoomPolicy{
 		{Room: "none", Allow: []firewall.Rule{r}}, {Room: "room", Mode: firewall.Restricted, Allow: []firewall.Rule{bare, r}}, {Room: "two", Mode: firewall.Restricted, Allow: []firewall.Rule{bare}},
 	}}
-	if diff := cmp.Diff([]Line{github}, LinesOf(p)); diff != "" {
+	want := github
+	want.Rule = RuleDigest(r)
+	if diff := cmp.Diff([]Line{want}, LinesOf(p)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What lets other requests through, or leads elsewhere, is another line.
+func TestRuleDigest(t *testing.T) {
+	rule := func(change func(*firewall.Rule)) firewall.Rule {
+		one, err := request.ParseRule("GET /a/**")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := firewall.Rule{Endpoint: firewall.Endpoint{At: "a", Port: 600, Credential: "c", Requests: request.Rules{one}}}
+		change(&r)
+		return r
+	}
+	before := RuleDigest(rule(func(*firewall.Rule) {}))
+	if same := RuleDigest(rule(func(r *firewall.Rule) { r.Endpoint.Port = 601 })); same != before {
+		t.Error("the port of the room counts")
+	}
+	for i, change := range []func(*firewall.Rule){
+		func(r *firewall.Rule) { r.Private = true }, func(r *firewall.Rule) { r.Endpoint.EncodedSlash = true }, func(r *firewall.Rule) { r.Endpoint.Credential = "d" },
+		func(r *firewall.Rule) { r.Endpoint.Requests = append(r.Endpoint.Requests, r.Endpoint.Requests[0]) },
+	} {
+		if RuleDigest(rule(change)) == before {
+			t.Errorf("change %d is none", i)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ var (
 )
 
 func line(room, at, host, credential string) lease.Line {
-	return lease.Line{Room: room, At: at, Host: host, Port: 443, Credential: credential}
+	return lease.Line{Room: room, At: at, Host: host, Port: 443, Credential: credential, Rule: "0123456789abcdef"}
 }
 
 func leaseOf(l lease.Line, generation uint64, value string) *lease.Lease {

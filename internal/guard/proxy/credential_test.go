@@ -28,7 +28,7 @@ func (f *failing) Write(b []byte) (int, error) {
 // without it, and ends its use.
 func TestB45_PanicShowsNoCredential(t *testing.T) {
 	const canary = "Bearer canary-9d02c1"
-	line := lease.Line{Room: "room", At: "api", Host: host, Port: 443, Credential: "key"}
+	line := lease.Line{Room: "room", At: "api", Host: host, Port: 443, Credential: "key", Rule: "0123456789abcdef"}
 	store := leases.NewStore(lease.Lasting, []lease.Line{line})
 	value := lease.Value(canary)
 	store.Put(&lease.Lease{Line: line, Generation: 1, Header: "Authorization", Value: value})
