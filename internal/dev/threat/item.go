@@ -17,7 +17,8 @@ const (
 // Item is one attack of the catalogue. The numbers are those of the design's
 // reference on egress control: D names, N name against address, T transport,
 // P proxy, L lifecycle, S what is shared; K the container, W tools in a worker,
-// F a repository's files and H what the host runs afterwards are our own.
+// F a repository's files, H what the host runs afterwards and C credentials are
+// our own.
 type Item struct {
 	ID     string
 	Attack string
@@ -38,7 +39,7 @@ type Item struct {
 // Items is the whole catalogue, in order.
 func Items() []Item {
 	var all []Item
-	for _, group := range [][]Item{nameItems, addressItems, transportItems, proxyItems, lifeItems, sharedItems, kernelItems, toolItems, fileItems, hostItems} {
+	for _, group := range [][]Item{nameItems, addressItems, transportItems, proxyItems, lifeItems, sharedItems, kernelItems, toolItems, fileItems, hostItems, credentialItems} {
 		all = append(all, group...)
 	}
 	return all
@@ -56,6 +57,7 @@ var Groups = []struct{ Letter, Title string }{
 	{"W", "Tools in a worker"},
 	{"F", "Files of a repository"},
 	{"H", "What the host runs afterwards"},
+	{"C", "Credentials"},
 }
 
 // Tries returns the IDs of the tries that belong to the item.
