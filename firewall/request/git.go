@@ -42,8 +42,11 @@ func (g Git) Reads(repository string) bool {
 
 // Writes reports whether a repository has refs that are pushed to or deleted.
 func (g Git) Writes(repository string) bool {
-	return len(g.Push.Of(repository))+len(g.Delete.Of(repository)) > 0
+	return g.Pushes(repository) || len(g.Delete.Of(repository)) > 0
 }
+
+// Pushes reports whether a repository has refs that are pushed to.
+func (g Git) Pushes(repository string) bool { return len(g.Push.Of(repository)) > 0 }
 
 // Of returns the refs of a repository.
 func (x Refs) Of(repository string) (out []Ref) {

@@ -220,6 +220,8 @@ func TestGitDecides(t *testing.T) {
 		{"pushes the tag", g.Push.Has("acme/app", "refs/tags/v1"), true},
 		{"pushes what is deleted", g.Push.Has("acme/old", "refs/heads/gone"), false},
 		{"deletes what is pushed", g.Delete.Has("acme/app", "refs/heads/agent/x"), false},
+		{"takes objects of LFS", g.Match(GitRequest{LFSPut, "acme/app", true}), true},
+		{"takes objects of LFS where it only deletes", g.Match(GitRequest{LFSPut, "acme/old", true}), false},
 		{"deletes", g.Delete.Has("acme/old", "refs/heads/gone"), true},
 	} {
 		if c.got != c.want {

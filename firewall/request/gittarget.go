@@ -92,7 +92,10 @@ func IsLFSObject(id string) bool { return len(id) == 64 && strings.Trim(id, "012
 
 // Match reports whether the rules have a request, as far as its target says.
 func (g Git) Match(r GitRequest) bool {
-	if r.Writes {
+	switch {
+	case r.Kind == LFSPut:
+		return g.Pushes(r.Repository)
+	case r.Writes:
 		return g.Writes(r.Repository)
 	}
 	return g.Reads(r.Repository)

@@ -59,7 +59,10 @@ func TestB34_GitAttacks(t *testing.T) {
 	zw := gzip.NewWriter(&zipped)
 	io.WriteString(zw, packets(good+caps, "0000")+"PACKx")
 	zw.Close()
-	many := strings.Repeat("a", 60000)
+	many, much := strings.Repeat("a", 60000), []string{good + caps}
+	for i := range 250 {
+		much = append(much, fmt.Sprintf("%s %s refs/heads/agent/%03d%s", oneID, twoID, i, strings.Repeat("a", 220)))
+	}
 	for _, x := range []struct {
 		name, request string
 		status        int
@@ -87,7 +90,7 @@ func TestB34_GitAttacks(t *testing.T) {
 		{"33: ffff", post(to, pushType, "ffff"+many), 400, ""},
 		{"33: cut", post(to, pushType, packets(good + caps)[:50]), 400, ""},
 		{"33: no flush", post(to, pushType, packets(good+caps)), 400, ""},
-		{"33: too much", push(good+caps, many, many, "0000"), 400, ""},
+		{"33: too much", push(append(much, "0000")...), 400, "more than 65536 bytes"},
 		{"34: the query of the other", post(to+"?service=git-upload-pack", pushType, packets(good+caps, "0000")+"PACK"), 403, "git: push acme/app: agent/*"},
 		{"34: .git/.git", post("/acme/app.git/.git/git-receive-pack", pushType, "0000"), 403, ""},
 		{"34: case", post("/acme/App/git-receive-pack", pushType, "0000"), 403, ""},
@@ -298,6 +301,9 @@ func TestB34_GitLFS(t *testing.T) {
 		if got := answer.Objects[i].Actions; !cmp.Equal(got, want) || (want == nil) != strings.HasPrefix(answer.Objects[i].Error.Message, "workshop: ") {
 			t.Errorf("object %d: %+v %+v", i, got, answer.Objects[i].Error)
 		}
+	}
+	if resp, text := w.send(apiAddr, post("/acme/app.git/info/lfs/verify", lfsType+"; charset=utf-8", `{}`, "Connection: close")); resp.StatusCode != 200 {
+		t.Errorf("verify: %s %s", resp.Status, text)
 	}
 	put := strings.Replace(post("/acme/app.git/info/lfs/objects/"+id, "application/octet-stream", "abc"), "POST", "PUT", 1)
 	if resp, text := w.send(apiAddr, put); resp.StatusCode != 200 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cgi"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,7 +62,10 @@ func TestReadPush(t *testing.T) {
 	for i := range many {
 		many[i] = one + " " + two + " refs/heads/a" + strings.Repeat("x", i/26) + string(rune('a'+i%26))
 	}
-	long := bytes.Repeat([]byte("a"), 200)
+	long := slices.Repeat([]string{""}, 250)
+	for i := range long {
+		long[i] = fmt.Sprintf("%s %s refs/heads/%03d%s", one, two, i, strings.Repeat("a", 220))
+	}
 	for name, b := range map[string][]byte{
 		"nothing":                 nil,
 		"no flush":                stream(good),
@@ -73,7 +78,7 @@ func TestReadPush(t *testing.T) {
 		"0004":                    []byte("00040000"),
 		"ffff":                    []byte("ffff" + strings.Repeat("a", 65531)),
 		"too many":                stream(append(many, "0000")...),
-		"too long":                stream(strings.Repeat(string(long), 320), "0000"),
+		"too long":                stream(append(long, "0000")...),
 		"a shallow line later":    stream(good+caps, "shallow "+one, "0000"),
 		"a bad shallow line":      stream("shallow "+one[1:], good+caps, "0000"),
 		"a certificate":           stream("push-cert\x00"+"push-cert", "0000"),

@@ -44,7 +44,9 @@ func FuzzAnswer(f *testing.F) {
 			return
 		}
 		var answer struct {
-			Objects []struct{ Actions map[string]struct{ Href string } }
+			Objects []struct {
+				Actions map[string]struct{ Href string }
+			}
 		}
 		if err := json.Unmarshal(out, &answer); err != nil {
 			t.Fatalf("%s: %v", out, err)

@@ -100,7 +100,7 @@ func (a asked) has(e firewall.Endpoint) bool {
 		return ok
 	}
 	g, err := a.target.Git(a.method)
-	return err == nil && e.Git.Match(g) && (!a.writes || e.Git.Writes(g.Repository)) && len(refused(e.Git, g.Repository, a.commands)) == 0
+	return err == nil && e.Git.Match(g) && (!a.writes || e.Git.Pushes(g.Repository)) && len(refused(e.Git, g.Repository, a.commands)) == 0
 }
 
 // decideRequest decides about a request at an endpoint.

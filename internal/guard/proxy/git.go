@@ -17,7 +17,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
-// gitTypes are the types of bodies that git and git-lfs send.
+// gitTypes are the types of bodies that git and git-lfs send, without parameters.
 var gitTypes = map[request.GitKind]string{
 	request.GitFetch: "application/x-git-upload-pack-request",
 	request.GitPush:  "application/x-git-receive-pack-request",
@@ -41,7 +41,7 @@ func checkGit(req *http.Request, g request.GitRequest) error {
 	switch {
 	case (req.Method == http.MethodGet) != bodyless(req):
 		return fmt.Errorf("%s with %s body is not a request of git", req.Method, body)
-	case len(h["Content-Type"]) > 1 || gitTypes[g.Kind] != "" && mediaType != gitTypes[g.Kind] || g.Kind != request.LFSBatch && mediaType != h.Get("Content-Type"):
+	case len(h["Content-Type"]) > 1 || gitTypes[g.Kind] != "" && mediaType != gitTypes[g.Kind]:
 		return fmt.Errorf("the Content-Type must be %s", gitTypes[g.Kind])
 	case len(coding) > 0 && (g.Kind != request.GitFetch || len(coding) > 1 || coding[0] != "gzip"):
 		return errors.New("only git-upload-pack has a Content-Encoding, gzip: a push can't be read in it")
