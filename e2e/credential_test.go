@@ -162,26 +162,22 @@ func nowhere(s *scenario.Scenario) {
 			}
 		}
 	}
-	brokers := 0
-	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, file := range all {
-		cmdline, _ := os.ReadFile(file)
-		if bytes.HasSuffix(cmdline, []byte("\x00broker\x00")) {
-			brokers++
-			environ, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
-			find("the broker's environment", environ)
-			if info, err := os.Stat(filepath.Dir(file)); err == nil && info.Sys() != nil {
-				status, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "limits"))
-				if !bytes.Contains(status, []byte("Max core file size        0")) {
-					s.Errorf("the broker may write a core file:\n%s", status)
-				}
-			}
+	proc := filepath.Join("/proc", strconv.Itoa(brokerOf(s, s.Project)))
+	for _, name := range []string{"environ", "cmdline"} {
+		text, err := os.ReadFile(filepath.Join(proc, name))
+		if err != nil {
+			s.Error(err)
 		}
+		find("the broker's "+name, text)
 	}
-	if brokers == 0 {
-		s.Error("there is no broker")
+	if limits, _ := os.ReadFile(filepath.Join(proc, "limits")); !bytes.Contains(limits, []byte("Max core file size        0")) {
+		s.Errorf("the broker may write a core file:\n%s", limits)
 	}
-	dirs := []string{s.Dir, "/run/workshop", filepath.Join(os.Getenv("HOME"), ".local/state/workshop")}
+	log, err := os.Readlink(filepath.Join(proc, "fd", brokerLog(proc)))
+	if err != nil {
+		s.Fatal(err)
+	}
+	dirs := []string{s.Dir, filepath.Dir(log), filepath.Join(os.Getenv("HOME"), ".local/state/workshop")}
 	for _, e := range s.Program(s.TB.Context(), "/bin/true").Env {
 		name, value, _ := strings.Cut(e, "=")
 		if name == "XDG_STATE_HOME" || name == "XDG_RUNTIME_DIR" {
@@ -210,12 +206,10 @@ func brokerOf(s *scenario.Scenario, name string) int {
 		if !bytes.HasSuffix(cmdline, []byte("\x00broker\x00")) {
 			continue
 		}
-		fds, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "fd", "*"))
-		for _, fd := range fds {
-			if to, err := os.Readlink(fd); err == nil && strings.Contains(to, name+"-") && strings.HasSuffix(to, "/broker.log") {
-				pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-				return pid
-			}
+		proc := filepath.Dir(file)
+		if to, _ := os.Readlink(filepath.Join(proc, "fd", brokerLog(proc))); strings.Contains(to, name+"-") {
+			pid, _ := strconv.Atoi(filepath.Base(proc))
+			return pid
 		}
 	}
 	s.Fatal("no broker has the project")
@@ -258,8 +252,15 @@ func TestB36_CredentialEnds(t *testing.T) {
 	digest, _, _ = strings.Cut(digest, "`")
 	s.Up(append([]string{"--accept-credentials", digest}, flags...)...)
 	s.Sees("worker", reposOK)
+}
 
-	// A broker that is killed: until the lease ends, and not longer.
+// B36: where the process that leases is killed, a value is there until its lease ends, and
+// not longer.
+func TestB36_BrokerKilled(t *testing.T) {
+	scenario.Once(t, "the guard's clock decides, on any engine")
+	s, u, name, _, flags := credentialed(t, "without the process that leases credentials an endpoint closes within 30 seconds, until the next up")
+	agreed(s, flags)
+	s.Sees("worker", reposOK)
 	if err := unix.Kill(brokerOf(s, name), unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -271,4 +272,15 @@ func TestB36_CredentialEnds(t *testing.T) {
 	}
 	s.Up(flags...)
 	s.Sees("worker", reposOK)
+}
+
+// brokerLog is the descriptor of a broker's log; "" if it has none.
+func brokerLog(proc string) string {
+	fds, _ := filepath.Glob(filepath.Join(proc, "fd", "*"))
+	for _, fd := range fds {
+		if to, err := os.Readlink(fd); err == nil && strings.HasSuffix(to, "/broker.log") {
+			return filepath.Base(fd)
+		}
+	}
+	return ""
 }
