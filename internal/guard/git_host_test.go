@@ -1,16 +1,19 @@
 package guard
 
 import (
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/request"
 	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/guard/lease"
 )
 
 // gitPolicy has an endpoint of git: "read acme/lib", "push acme/app: agent/*".
@@ -56,7 +59,12 @@ type gitWorld struct {
 
 func newGitWorld(t testing.TB, rules ...string) *gitWorld {
 	t.Helper()
-	w := &gitWorld{world: apiWorld(t, gitPolicy(t, rules...)), work: t.TempDir()}
+	return gitWorldOf(t, gitPolicy(t, rules...))
+}
+
+func gitWorldOf(t testing.TB, p firewall.Policy) *gitWorld {
+	t.Helper()
+	w := &gitWorld{world: apiWorld(t, p), work: t.TempDir()}
 	var err error
 	if w.host, err = testnet.NewRepositories(t.TempDir(), "acme/app", "acme/lib", "acme/other"); err != nil {
 		t.Fatal(err)
@@ -203,5 +211,46 @@ func TestB34_Git(t *testing.T) {
 			w.git(0, "-C", filepath.Join(w.work, "seed"), "push", "-q", filepath.Join(w.host.Dir, "acme/app.git"), "HEAD:refs/heads/main")
 			w.git(0, "-C", app, "-c", v, "fetch", "-q", "origin", "main")
 		})
+	}
+}
+
+// TestB33_GitCredential: the guard adds the credential to git's requests, also after git has packed
+// its refs, and none to a push that is refused; git sees nothing of it.
+func TestB33_GitCredential(t *testing.T) {
+	p := gitPolicy(t, "push acme/app: agent/*")
+	p.Rooms[0].Allow[1].Endpoint.Credential = "key"
+	w := gitWorldOf(t, p)
+	b, _ := w.attach()
+	line := keyLine
+	line.At = "git"
+	b.say(&lease.Lease{Line: line, Generation: 1, Header: "Authorization", Value: lease.Value(canary)})
+	var keyed, bare atomic.Int32
+	w.in.Site("allowed.example.org", http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != canary {
+			bare.Add(1)
+			rw.Header().Set("WWW-Authenticate", "Basic")
+			rw.WriteHeader(401)
+			return
+		}
+		keyed.Add(1)
+		w.host.ServeHTTP(rw, r)
+	}))
+	t.Setenv("GIT_TRACE_CURL", "1")
+	said := w.git(0, "clone", "https://allowed.example.org/acme/app")
+	app := filepath.Join(w.work, "app")
+	w.git(0, "-C", app, "commit", "-q", "--allow-empty", "-m", "x")
+	w.git(0, "-C", app, "branch", "agent/x")
+	w.git(0, "-C", app, "pack-refs", "--all")
+	said += w.git(0, "-C", app, "push", "origin", "agent/x")
+	before := keyed.Load()
+	said += w.git(1, "-C", app, "push", "origin", "main", "agent/x:agent/y")
+	if n := keyed.Load() - before; n != 1 || bare.Load() != 0 { // info/refs
+		t.Errorf("%d requests of a refused push with the credential, %d without", n, bare.Load())
+	}
+	if strings.Contains(said, "canary") {
+		t.Error("git sees the credential")
+	}
+	if !strings.Contains(w.refs("acme/app"), "refs/heads/agent/x\n") {
+		t.Error("nothing was pushed")
 	}
 }
