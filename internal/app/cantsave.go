@@ -19,21 +19,31 @@ func (s *Source) cantSave(o RuleChange) error {
 	if o.Deny {
 		return nil // each file may deny more
 	}
-	var base string
-	var beyond []string
-	for _, r := range o.Rules {
-		if id := s.Workshop.BeyondBase(r); id != "" {
-			base, beyond = id, append(beyond, RuleLine(r, false))
-		}
-	}
-	if base != "" {
-		return Fail(CodeRefused, "the base %s neither allows nor opens %s%s", base, strings.Join(beyond, ", "), notWritten).
-			Hint("who keeps it can open it: `open: {network: {allow: [%s]}}`", strings.Join(beyond, ", "))
+	if beyond := s.beyondBase(o.Rules); beyond != nil {
+		beyond.Err = fmt.Errorf("%w%s", beyond.Err, notWritten)
+		return beyond
 	}
 	if not, reached := s.notReached(o); len(not) > 0 && !reached {
 		return Fail(CodeRefused, "%s%s", not[0].why, notWritten)
 	}
 	return nil
+}
+
+// beyondBase says which of the rules the base of the workshop neither allows nor opens; nil:
+// none.
+func (s *Source) beyondBase(rules []firewall.Rule) *Failure {
+	var base string
+	var beyond []string
+	for _, r := range rules {
+		if id := s.Workshop.BeyondBase(r); id != "" {
+			base, beyond = id, append(beyond, RuleLine(r, false))
+		}
+	}
+	if base == "" {
+		return nil
+	}
+	return Fail(CodeRefused, "the base %s neither allows nor opens %s", base, strings.Join(beyond, ", ")).
+		Hint("who keeps it can open it: `open: {network: {allow: [%s]}}`", strings.Join(beyond, ", "))
 }
 
 // notReachedBy are workers that no line of the file lets reach something, and why.

@@ -193,6 +193,21 @@ func TestSaveBelowABase(t *testing.T) {
 	if now := s.read("workshop.yaml"); !strings.Contains(now, "allow: [base.example.org, open.example.org]") {
 		t.Errorf("it has\n%s", now)
 	}
+	// What is suggested, too: the line that the base has no place for is left out, and named.
+	project("    network: {mode: restricted, allow: [base.example.org]}\n")
+	if src, err = s.env.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log := ""
+	for _, name := range []string{"closed", "open"} {
+		log += `{"time":"2026-11-21T10:00:03Z","room":"room","workers":["own"],"kind":"tls","name":"` + name + `.example.org","port":443,"protocol":"tcp","verdict":"allow","reason":"learned","count":1}` + "\n"
+	}
+	if _, err := s.env.WriteSuggested(t.Context(), suggestFrom(t, src, log, SuggestRequest{})); err != nil {
+		t.Fatalf("%v\n%s", err, s.said.String())
+	}
+	if now := s.read("workshop.yaml"); strings.Contains(now, "closed.example.org") || !strings.Contains(now, "open.example.org") || !strings.Contains(s.said.String(), "left out: the base "+s.id.String()+" neither allows nor opens closed.example.org") {
+		t.Errorf("%s\nit has\n%s", s.said.String(), now)
+	}
 }
 
 // TestUnsavable: what `--save` would refuse isn't recommended for what was allowed live. It is

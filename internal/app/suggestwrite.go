@@ -21,6 +21,13 @@ func (env *Env) WriteSuggested(ctx context.Context, found *Suggestions) (*Rewrit
 	}
 	var changes []RuleChange
 	for _, l := range found.Allow {
+		if err := s.beyondBase(l.rules); err != nil {
+			env.warn("left out: %v", err)
+			for _, hint := range err.AllHints() {
+				env.hint("%s", hint)
+			}
+			continue
+		}
 		for _, worker := range l.listsOf(s, found.request.Worker) {
 			changes = append(changes, RuleChange{Rules: l.rules, Worker: worker, comment: l.Comment(), text: l.Line, forOthers: true})
 		}
