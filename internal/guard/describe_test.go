@@ -22,17 +22,22 @@ const (
 // other rooms.
 func TestPolicyOfTheRoom(t *testing.T) {
 	p := apiPolicy(t)
+	second := at(t, "second 601 second.example.org", "GET /a")
+	second.Endpoint.Credential = "key"
+	p.Rooms[0].Allow = append(p.Rooms[0].Allow, second)
 	p.Rooms[0].Deny = []firewall.Rule{rule(t, "gist.example.org:80,443", 7)}
 	w := apiWorld(t, p)
 	resp, body := w.send(proxyAddr, "GET /policy"+proxyHead)
 	const want = `These hosts are open here, and no others:
   **.example.org tcp/22,80,443,8443
   198.51.100.0/24 tcp/443
-  allowed.example.org at http://127.0.0.1:600/ by HTTP, with these requests:
+  allowed.example.org at http://127.0.0.1:600/ by HTTP; it has these requests:
     GET,HEAD /repos/**
     POST /repos/acme/app/pulls
     GET /bytes/*
     GET /stream
+  second.example.org at http://127.0.0.1:601/ by HTTP; a credential is added, send none; it has these requests:
+    GET /a
 Denied, whatever is above:
   gist.example.org tcp/80,443
 What is refused stays refused: do not retry, tell the person.
@@ -49,6 +54,7 @@ What is refused stays refused: do not retry, tell the person.
 		Endpoints  []struct {
 			Name, URL, Host string
 			Requests        []string
+			Credential      bool
 		}
 		Deny []struct{ Target string }
 	}
@@ -56,7 +62,7 @@ What is refused stays refused: do not retry, tell the person.
 		t.Fatalf("%v %v: %s", err, resp.Header, body)
 	}
 	got := fmt.Sprint(d)
-	if want := "{room restricted [alice bob] [{live.example.net 443} {**.example.org 22,80,443,8443} {198.51.100.0/24 443}] [{api http://127.0.0.1:600/ allowed.example.org [GET,HEAD /repos/** POST /repos/acme/app/pulls GET /bytes/* GET /stream]}] [{gist.example.org}]}"; got != want {
+	if want := "{room restricted [alice bob] [{live.example.net 443} {**.example.org 22,80,443,8443} {198.51.100.0/24 443}] [{api http://127.0.0.1:600/ allowed.example.org [GET,HEAD /repos/** POST /repos/acme/app/pulls GET /bytes/* GET /stream] false} {second http://127.0.0.1:601/ second.example.org [GET /a] true}] [{gist.example.org}]}"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for request, status := range map[string]int{

@@ -111,7 +111,11 @@ func ruleLines(rules []firewall.Rule) []string {
 		}
 		switch e, text := r.Endpoint, strings.Join(ports, ","); {
 		case !e.IsZero():
-			line += fmt.Sprintf(" (only by HTTP to the URL in $%s, with these requests: %s)", e.Variable(), strings.Join(e.Texts(), "; "))
+			adds := ""
+			if e.Credential != "" {
+				adds = ", a credential is added there"
+			}
+			line += fmt.Sprintf(" (only by HTTP to the URL in $%s%s, with these requests: %s)", e.Variable(), adds, strings.Join(e.Texts(), "; "))
 		case text != "80,443" && text != "1-65535" && text != "":
 			line += ":" + text
 		}

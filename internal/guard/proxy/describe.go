@@ -73,6 +73,8 @@ type describedEndpoint struct {
 	URL      string   `json:"url"`
 	Host     string   `json:"host"`
 	Requests []string `json:"requests"`
+	// Credential: the guard adds one, so a tool has none of its own.
+	Credential bool `json:"credential,omitempty"`
 }
 
 // maxDescribed bounds a description, in bytes of its targets and rules (B60).
@@ -104,7 +106,7 @@ func describe(p *policy.Room) description {
 			}
 		default:
 			if requests := e.Texts(); fits(requests...) {
-				d.Endpoints = append(d.Endpoints, describedEndpoint{Name: e.At, URL: e.URL() + "/", Host: r.Target(), Requests: requests})
+				d.Endpoints = append(d.Endpoints, describedEndpoint{Name: e.At, URL: e.URL() + "/", Host: r.Target(), Requests: requests, Credential: e.Credential != ""})
 			}
 		}
 	}
@@ -132,7 +134,11 @@ func (d description) text() string {
 		b.WriteByte('\n')
 	}
 	for _, e := range d.Endpoints {
-		fmt.Fprintf(&b, "  %s at %s by HTTP, with these requests:\n", e.Host, e.URL)
+		adds := ""
+		if e.Credential {
+			adds = " a credential is added, send none;"
+		}
+		fmt.Fprintf(&b, "  %s at %s by HTTP;%s it has these requests:\n", e.Host, e.URL, adds)
 		for _, r := range e.Requests {
 			fmt.Fprintf(&b, "    %s\n", r)
 		}
