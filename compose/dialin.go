@@ -21,6 +21,9 @@ func dialInPath(f *Facts, service string) string {
 	return path.Join(f.RuntimeDir, "door-"+service)
 }
 
+// DialInPath is the directory of a worker's door on this machine; "" where there is none.
+func DialInPath(f Facts, worker string) string { return dialInPath(&f, worker) }
+
 // DialInPaths lists the directories of the doors of a project's workers, sorted.
 func DialInPaths(c *Compiled, f Facts) []string {
 	var dirs []string

@@ -21,6 +21,7 @@ func (c *compiler) env(s *types.ServiceConfig, k *workshop.Container, hasRoom bo
 		}
 		c.endpointEnv(e, &k.Network)
 	}
+	agentEnv(e, k.Network.Agents)
 	if k.Build == nil && k.Image.V == workshop.HostImage {
 		e["PATH"] = ptr(HostPath)
 	}
@@ -28,7 +29,7 @@ func (c *compiler) env(s *types.ServiceConfig, k *workshop.Container, hasRoom bo
 		e[name] = ptr(v.V)
 		c.origin(s.Name, "environment."+name, v.Source)
 	}
-	addGitConfig(e, c.gitEndpoints(&k.Network), func(name, value string) { e[name] = ptr(value) })
+	addGitConfig(e, append(c.gitEndpoints(&k.Network), agentGit(k.Network.Agents)...), func(name, value string) { e[name] = ptr(value) })
 	s.Environment = e
 }
 

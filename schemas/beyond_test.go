@@ -54,6 +54,7 @@ var beyond = map[string]string{
 	"variable-malformed":                "text with a `$` is any text to the schema",
 	"variable-required":                 `needs the environment`,
 	"variable-unset":                    `needs the environment`,
+	"widen-agents":                      `compares a worker with its workshop`,
 	"widen-allow-cidr":                  `compares a worker with its workshop`,
 	"widen-allow-ech":                   `compares a worker with its workshop`,
 	"widen-allow-upload":                `compares a worker with its workshop`,

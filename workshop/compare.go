@@ -35,6 +35,7 @@ type networkPair struct {
 	inner, outer             diag.Range
 	modes                    [2]firewall.Mode
 	allow, deny, allow2, den *firewall.Rule
+	agents                   [2]*Agent
 }
 
 // NewComparer makes a Comparer. symbolic: of workshops loaded with Options.Symbols.
@@ -79,7 +80,7 @@ func (c *Comparer) Excess(inner, outer *Container) []Excess {
 
 func (c *Comparer) networkExcess(inner, outer *Container) []excess {
 	a, b := inner.Network, outer.Network
-	pair := networkPair{a.Source.Range, b.Source.Range, [2]firewall.Mode{a.Mode.V, b.Mode.V}, firstRule(a.Allow), firstRule(a.Deny), firstRule(b.Allow), firstRule(b.Deny)}
+	pair := networkPair{a.Source.Range, b.Source.Range, [2]firewall.Mode{a.Mode.V, b.Mode.V}, firstRule(a.Allow), firstRule(a.Deny), firstRule(b.Allow), firstRule(b.Deny), [2]*Agent{first(a.Agents), first(b.Agents)}}
 	found, done := c.networks[pair]
 	if !done {
 		found = networkExcess(a, b, &c.work)

@@ -298,6 +298,9 @@ func hinted(f *form, key string) (instead, bool) {
 	case formOf(reflect.TypeFor[gitForm]()):
 		x, ok := gitKeys[key]
 		return x, ok
+	case formOf(reflect.TypeFor[agentForm]()):
+		x, ok := agentKeys[key]
+		return x, ok
 	case formOf(reflect.TypeFor[mountForm]()):
 		x, ok := mountKeys[key]
 		return x, ok

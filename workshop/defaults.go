@@ -78,6 +78,9 @@ func withDefaults(c *partialContainer) Container {
 		if n.Deny != nil {
 			out.Network.Deny = *n.Deny
 		}
+		if n.Agents != nil {
+			out.Network.Agents = *n.Agents
+		}
 		if n.DNS != nil {
 			out.Network.DNS = *n.DNS
 		}

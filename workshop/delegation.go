@@ -148,6 +148,8 @@ func delegateWhat(x excess, d, c Container) string {
 		return x.summary
 	case "network.allow":
 		return strings.TrimSuffix(x.summary, " is not covered by a line of the workshop's allow")
+	case "network.agents":
+		return x.haveOf.Agent.String()
 	case "secrets":
 		return "the secret " + strings.TrimPrefix(x.summary, "the workshop has no secret ")
 	}

@@ -12,7 +12,8 @@ import (
 //
 //	replaces     network mode and allow, mounts, image or build, pull, user, workdir, limits
 //	adds         network deny, env (the worker's value wins)
-//	names        secrets, caches: only those that the worker names; none if it names none
+//	names        secrets, caches: only those that the worker names; none if it names none;
+//	             agents likewise, of a worker that has a network of its own
 //	is its own   ports; the workshop's go to the only worker, see assignPorts
 //	replaces     git_author, which may only take it away
 //	stays        network dns and proxy, runtime
@@ -55,6 +56,7 @@ func set[T any](to *Value[T], from *Value[T]) {
 
 func effectiveNetwork(base Network, n *partialNetwork, work *effort) Network {
 	out := base
+	out.Agents = effectiveAgents(base, n)
 	if n != nil {
 		out.Source = n.Source
 		set(&out.Mode, n.Mode)

@@ -129,6 +129,7 @@ func TestFullShowsEveryKey(t *testing.T) {
 		container + ".network":             reflect.TypeFor[networkForm](),
 		container + ".network.allow[]":     reflect.TypeFor[ruleForm](),
 		container + ".network.allow[].git": reflect.TypeFor[gitForm](),
+		container + ".network.agents[]":    reflect.TypeFor[agentForm](),
 	}
 	shown := 0
 	for place, typ := range places {

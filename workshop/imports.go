@@ -120,6 +120,8 @@ func (x excess) needed() string {
 	switch {
 	case x.haveOf.Rule != nil:
 		return ruleText(*x.haveOf.Rule)
+	case x.haveOf.Agent != nil:
+		return "agents for " + x.haveOf.Agent.String()
 	case x.haveOf.Mount != nil && x.haveOf.Mount.Source.V == "":
 		return "a mount at " + x.haveOf.Mount.Target.V
 	case x.haveOf.Mount != nil && x.have != "":

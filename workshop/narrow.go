@@ -32,6 +32,7 @@ type excess struct {
 // Part is a part of a container: at most one of its fields is set.
 type Part struct {
 	Rule   *firewall.Rule // a line of the network
+	Agent  *Agent
 	Mount  *Mount
 	Secret *Secret
 	Cache  *Cache

@@ -64,13 +64,14 @@ func (c *partialContainer) idle(out, outer Network, p *problems) {
 //   - every line of outer's deny that touches something inner allows is in
 //     inner's deny as well.
 //
-// Presets are expanded on both sides.
+// Presets are expanded on both sides. Agents are compared in every mode.
 func networkExcess(inner, outer Network, work *effort) []excess {
+	agents := agentsExcess(inner.Agents, outer.Agents, work)
 	if inner.Mode.V == firewall.None {
-		return nil
+		return agents
 	}
 	if inner.Mode.V > outer.Mode.V {
-		out := []excess{modeExcess(inner, outer)}
+		out := append(agents, modeExcess(inner, outer))
 		if work.exact {
 			out = append(out, raisedExcess(inner, outer, work)...)
 		}
@@ -80,6 +81,7 @@ func networkExcess(inner, outer Network, work *effort) []excess {
 		inner.Allow, outer.Allow = effectiveLines(inner, work), firewall.Deciding(outer.Allow)
 	}
 	out, covered := linesExcess(inner, outer, work)
+	out = append(out, agents...)
 	out = append(out, longestExcess(inner, outer, work)...)
 	if work.exact { // what isn't covered was reported with its line
 		inner.Allow = covered

@@ -17,6 +17,7 @@ type networkForm struct {
 	Mode   *Value[firewall.Mode] `key:"mode" literal:"How far a worker reaches must be visible in the file." example:"write mode: restricted" default:"none" doc:"Loopback only (none), what allow says (restricted), or any public name and address over TCP (open)."`
 	Allow  *[]allowLine          `key:"allow" example:"write allow: [api.github.com, \"github.com:22\", {preset: npm}]" doc:"What may be reached: hosts, ranges of addresses, presets."`
 	Deny   *[]denyLine           `key:"deny" example:"write deny: [gist.github.com]" doc:"What is never reached; deny wins over allow."`
+	Agents *[]Agent              `key:"agents" example:"write agents: [{ssh: work-key, hosts: [git.example.org]}]" doc:"What the user's ssh-agent signs: log-ins by SSH, and commits. A worker with a network of its own has none but those that it names."`
 	DNS    *[]Upstream           `key:"dns" example:"write dns: [198.51.100.53]" doc:"Upstream resolvers of the guard; default: the engine's. An address of the machine itself must come from a variable of yours."`
 	Proxy  *Upstream             `key:"proxy" example:"write proxy: http://proxy.internal:3128" doc:"Upstream HTTP proxy of the guard; default: none. An address of the machine itself must come from a variable of yours."`
 	Room   *Value[string]        `key:"room" validate:"oneof=shared own" literal:"The rooms are part of the generated project." example:"write room: own" default:"shared" doc:"Share the network namespace with workers of the same policy, or with no other worker (own). Imported workers share theirs only with those of the same import."`
@@ -32,6 +33,8 @@ var networkKeys = map[string]instead{
 	"preset":    {"", "write allow: [{preset: NAME}]"},
 	"presets":   {"", "write allow: [{preset: NAME}]"},
 	"resolvers": {"", "write dns"},
+	"agent":     {"", "write agents: [" + hintAgentLine + "]"},
+	"ssh":       {"", "write agents: [" + hintAgentLine + "]"},
 }
 
 func (w *partialNetwork) decode(d *decoder, n *node, f *field) bool {
@@ -74,6 +77,11 @@ func (w *partialNetwork) decode(d *decoder, n *node, f *field) bool {
 		for _, line := range *form.Deny {
 			*w.Deny = append(*w.Deny, firewall.Rule(line))
 		}
+	}
+	if w.Agents = form.Agents; w.Agents != nil && len(*w.Agents) > maxAgents {
+		d.in("agents", func() {
+			d.fail((*w.Agents)[maxAgents].Source.Range, "too-large", fmt.Sprintf("agents has %d lines, more than %d", len(*w.Agents), maxAgents), "write several hosts in one line")
+		})
 	}
 	if form.DNS != nil {
 		w.DNS = form.DNS

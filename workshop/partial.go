@@ -70,9 +70,11 @@ type partialNetwork struct {
 	// Allow and Deny are nil when absent; an empty list allows nothing.
 	// Presets are expanded.
 	Allow, Deny *[]firewall.Rule
-	DNS         *[]Upstream
-	Proxy       *Upstream
-	OwnRoom     *Value[bool] // `room: own`
+	// Agents is nil when absent, which takes the workshop's away as an empty list does.
+	Agents  *[]Agent
+	DNS     *[]Upstream
+	Proxy   *Upstream
+	OwnRoom *Value[bool] // `room: own`
 }
 
 // partialResources is a `resources:` as it is written.

@@ -51,7 +51,7 @@ func resolveWorkers(ctx context.Context, w *Workshop, own *shared, work *effort,
 		}
 		w.Workers = append(w.Workers, wk)
 		c := &wk.Container
-		granted += len(c.Mounts) + len(c.Env) + len(c.Secrets) + len(c.Caches) + len(c.Ports) + len(c.Network.Allow) + len(c.Network.Deny)
+		granted += len(c.Mounts) + len(c.Env) + len(c.Secrets) + len(c.Caches) + len(c.Ports) + len(c.Network.Allow) + len(c.Network.Deny) + len(c.Network.Agents)
 	}
 	if granted > maxGranted {
 		p.add(diag.Diagnostic{Severity: diag.Error, Code: "too-large", Range: diag.Range{Filename: w.File},
@@ -71,6 +71,7 @@ func resolveWorkers(ctx context.Context, w *Workshop, own *shared, work *effort,
 	unusedCaches(w, members, p)
 	checkRooms(w, p)
 	checkEndpoints(w, p)
+	checkAgents(w, p)
 	return p.done(w.File)
 }
 

@@ -61,11 +61,13 @@ func Rooms(w *Workshop) []Room {
 }
 
 // firstRule identifies a list: lists that were inherited share it.
-func firstRule(rules []firewall.Rule) *firewall.Rule {
-	if len(rules) == 0 {
+func firstRule(rules []firewall.Rule) *firewall.Rule { return first(rules) }
+
+func first[T any](list []T) *T {
+	if len(list) == 0 {
 		return nil
 	}
-	return &rules[0]
+	return &list[0]
 }
 
 // roomKey is equal for workers that may share a room, and empty for one that

@@ -155,6 +155,8 @@ type Network struct {
 	Mode  Value[firewall.Mode]
 	Allow []firewall.Rule // presets expanded
 	Deny  []firewall.Rule
+	// Agents are what the user's ssh-agent signs.
+	Agents []Agent
 	// DNS are the guard's upstream resolvers; empty: the engine's.
 	DNS []Upstream
 	// Proxy is the guard's upstream HTTP proxy; empty: none.

@@ -70,6 +70,8 @@ func PartText(p workshop.Part, f Form) string {
 	switch {
 	case p.Rule != nil:
 		return RuleText(*p.Rule, f)
+	case p.Agent != nil:
+		return p.Agent.String()
 	case p.Mount != nil:
 		return MountLine(p.Mount, f)
 	case p.Secret != nil:

@@ -44,6 +44,7 @@ const (
 	Proxy     Surface = "proxy"
 	Allow     Surface = "allow"
 	Deny      Surface = "deny"
+	Agent     Surface = "agent"
 	Tool      Surface = "tool"
 	Delegate  Surface = "delegate"
 	Model     Surface = "model"
@@ -60,7 +61,7 @@ const (
 var order = []Surface{
 	Isolation, Approval, MCP,
 	Image, Pull, User, Workdir, Runtime, Memory, CPU, PIDs, Timeout, Scratch, Tmp, Shm, Home, Mount, Secret, Cache, Env,
-	GitAuthor, Port, Mode, Room, DNS, Proxy, Allow, Deny, Tool, Delegate, Model,
+	GitAuthor, Port, Mode, Room, DNS, Proxy, Allow, Deny, Agent, Tool, Delegate, Model,
 }
 
 // Everyone is in the place of a worker where a line is about the whole workshop.

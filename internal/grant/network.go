@@ -25,6 +25,9 @@ func (l *lines) network(n *workshop.Network) {
 		t := RuleText(r, l.form)
 		l.add(Deny, t, t, r.Source)
 	}
+	for _, a := range n.Agents {
+		l.add(Agent, a.String(), a.String(), a.Source)
+	}
 }
 
 // RuleText is "api.example.org tcp/80,443", with what it opens beside that and the preset
