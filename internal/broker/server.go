@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/credential"
 	"github.com/llmdo/workshop/internal/guard/lease"
+	"github.com/llmdo/workshop/internal/sshagent"
 )
 
 const (
@@ -29,6 +30,10 @@ type Server struct {
 	// user's file and by what the user agreed to, as they are now. An error leases nothing.
 	Use     func(Use) error
 	Allowed func() (Allowed, error)
+	// Agents returns the keys that workers may have signed by, by their dial-in directories,
+	// and Dial connects to the user's ssh-agent. Both may be nil.
+	Agents func() (map[string][]sshagent.Key, error)
+	Dial   func() (net.Conn, error)
 	// Read reads a value.
 	Read func(context.Context, credential.Credential) (Value, error)
 	// Gone reports whether nobody needs this process any more.
@@ -48,6 +53,7 @@ type loop struct {
 	events   chan func()
 	ctx      context.Context
 	attached bool // and the guard has said its lines
+	doors    doors
 }
 
 // ErrIdle is returned where no guard was there for too long.
@@ -58,6 +64,8 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := &loop{Server: s, core: NewCore(), since: time.Now(), events: make(chan func()), ctx: ctx}
+	r.doors = doors{dial: s.Dial, log: s.Log, open: map[string]*door{}}
+	defer r.doors.set(nil)
 	go r.accept(l, cancel)
 	go r.attachAgain()
 	tick := time.NewTicker(look)
@@ -74,7 +82,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 			if s.Gone() {
 				return nil
 			}
-			if r.conn == nil && time.Since(r.since) > s.Idle {
+			if r.conn == nil && len(r.doors.open) == 0 && time.Since(r.since) > s.Idle {
 				return ErrIdle
 			}
 			r.next(true)
@@ -103,6 +111,7 @@ func (r *loop) next(decide bool) {
 		}
 		r.problem = problem
 		r.core.Allow(allowed)
+		r.look()
 	}
 	s := r.core.Next(time.Now())
 	for _, m := range s.Send {
@@ -120,6 +129,18 @@ func (r *loop) next(decide bool) {
 			})
 		}()
 	}
+}
+
+// look has the workers' agents be what they may be now.
+func (r *loop) look() {
+	if r.Agents == nil {
+		return
+	}
+	keys, err := r.Agents()
+	if err != nil { // the problem is that of leases, too
+		keys = nil
+	}
+	r.doors.set(keys)
 }
 
 // send writes one message to the guard, if there is one.

@@ -46,6 +46,8 @@ type Use struct {
 	File string `json:"file"`
 	// Lines are those of the workshop, each with what the user must have agreed to.
 	Lines []Line `json:"lines"`
+	// Agents are the workshop's lines of `agents`, one for each worker that has it.
+	Agents []Agent `json:"agents,omitempty"`
 	// Values are variables of the environment of `up` that credentials are read from.
 	Values map[string]string `json:"values,omitempty"`
 }
@@ -56,6 +58,25 @@ type Line struct {
 	Consents []string `json:"consents"`
 }
 
+// Agent is what a worker may have signed by one of the user's keys.
+type Agent struct {
+	Worker     string `json:"worker"`
+	Directory  string `json:"directory"` // the worker's dial-in directory
+	Credential string `json:"credential"`
+	// Key is the public key, as the user's agent has it.
+	Key        []byte      `json:"key"`
+	Hosts      []AgentHost `json:"hosts,omitempty"`
+	Namespaces []string    `json:"namespaces,omitempty"`
+	// Consent is what the user must have agreed to.
+	Consent string `json:"consent"`
+}
+
+// AgentHost is a host that a key logs in at.
+type AgentHost struct {
+	Name string `json:"name"`
+	Port uint16 `json:"port"`
+}
+
 // Answer is the broker's.
 type Answer struct {
 	Version int    `json:"version"`
@@ -64,6 +85,15 @@ type Answer struct {
 	Attached    bool     `json:"attached"`
 	Problem     string   `json:"problem,omitempty"`
 	Credentials []Status `json:"credentials"`
+	// Agents are the keys that workers have now.
+	Agents []AgentStatus `json:"agents,omitempty"`
+}
+
+// AgentStatus is a key that a worker has.
+type AgentStatus struct {
+	Directory  string `json:"directory"`
+	Credential string `json:"credential"`
+	Key        []byte `json:"key"`
 }
 
 // Bounds of a connection at the socket.
@@ -136,6 +166,7 @@ func (r *loop) answer(c net.Conn, cancel context.CancelCauseFunc) {
 				r.next(true)
 			}
 			a.Attached, a.Problem, a.Credentials = r.attached, r.problem, r.core.Status(time.Now())
+			a.Agents = r.doors.status()
 		})
 		select {
 		case <-done:

@@ -17,7 +17,12 @@ import (
 type Credential struct {
 	Name   string
 	Source secretsource.Source
-	// Hosts are those that it may go to; at least one.
+	// Agent is the fingerprint of a key in the user's ssh-agent, in place of Source: it has
+	// no value, and signs.
+	Agent string
+	// KnownHosts is the file, absolute, of the keys by which an Agent's Hosts are known.
+	KnownHosts string
+	// Hosts are those that it may go to; at least one, but for an Agent.
 	Hosts []Host
 	As    Form
 	// Lifetime of a value, after which it is read again; 0: until it is refused.
@@ -39,6 +44,14 @@ func (h Host) String() string {
 		return h.Name
 	}
 	return net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port)))
+}
+
+// From says in words where the credential is.
+func (c *Credential) From() string {
+	if c.Agent != "" {
+		return "ssh_agent " + c.Agent
+	}
+	return c.Source.String()
 }
 
 // Form is how a value is sent. Header is the name of a header with the value alone; Basic is

@@ -19,6 +19,8 @@ anthropic:
   hosts: [api.anthropic.com]
   as: {header: x-api-key}
 npm: {keyring: npm, hosts: ["npm.acme.example:8443"], as: bearer, ca: ~/acme-ca.pem}
+work-key: {ssh_agent: "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU", hosts: [git.acme.example, "ssh.acme.example:2222"], known_hosts: ~/known}
+signing: {hosts: [git.acme.example], ssh_agent: "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU"}
 mirror: {file: /home/user/token, hosts: [MIRROR.acme.example], as: {basic: reader}}
 `
 
@@ -30,11 +32,19 @@ func TestParse(t *testing.T) {
 	want := []Credential{
 		{Name: "anthropic", Source: secretsource.Source{Env: "ANTHROPIC_API_KEY"}, Hosts: []Host{{"api.anthropic.com", 443}}, As: Form{Header: "x-api-key"}, Line: 3},
 		{Name: "github", Source: secretsource.Source{Command: []string{"/usr/bin/gh", "auth", "token"}}, Hosts: []Host{{"github.com", 443}, {"api.github.com", 443}}, As: Form{GitHub: true}, Lifetime: 50 * time.Minute, Line: 2},
-		{Name: "mirror", Source: secretsource.Source{File: "/home/user/token"}, Hosts: []Host{{"mirror.acme.example", 443}}, As: Form{Basic: "reader"}, Line: 8},
+		{Name: "mirror", Source: secretsource.Source{File: "/home/user/token"}, Hosts: []Host{{"mirror.acme.example", 443}}, As: Form{Basic: "reader"}, Line: 10},
 		{Name: "npm", Source: secretsource.Source{Keyring: "npm"}, Hosts: []Host{{"npm.acme.example", 8443}}, Authorities: "/home/user/acme-ca.pem", Line: 7},
+		{Name: "signing", Agent: "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU", Hosts: []Host{{"git.acme.example", 22}}, KnownHosts: "/home/user/.ssh/known_hosts", Line: 9},
+		{Name: "work-key", Agent: "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU", Hosts: []Host{{"git.acme.example", 22}, {"ssh.acme.example", 2222}}, KnownHosts: "/home/user/known", Line: 8},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	for _, c := range got {
+		again, list := Parse("", []byte(c.Text("/home/user")), "/home/user")
+		if len(list) > 0 || len(again) != 1 || !same(again[0], c) {
+			t.Errorf("%s: %+v, %v", c.Text("/home/user"), again, list)
+		}
 	}
 	if !got[3].Allowed("npm.acme.example", 8443) || got[3].Allowed("npm.acme.example", 443) || got[1].Allowed("evil.github.com", 443) {
 		t.Error("hosts are not exactly those of the file")
@@ -82,6 +92,11 @@ func TestParseRefuses(t *testing.T) {
 		{"nested", strings.Repeat("[", 5000), "not valid YAML"},
 		{"a control character", "a: \x01", "c:1:4"},
 		{"too large", strings.Repeat("#", MaxSize+1), "more than 262144"},
+		{"no fingerprint", "a: {ssh_agent: work, hosts: [h.example]}", `c:1:16: error: "work" is not the fingerprint of a key`},
+		{"an agent with a form", "a: {ssh_agent: \"SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU\", as: bearer}", "as is not for ssh_agent"},
+		{"an agent with a lifetime", "a: {ssh_agent: \"SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU\", ttl: 5m}", "ttl is not for ssh_agent"},
+		{"an agent and a value", "a: {ssh_agent: \"SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU\", env: A}", "two sources"},
+		{"known hosts of a value", "a: {env: A, hosts: [h.example], known_hosts: ~/a}", "known_hosts is for ssh_agent"},
 		{"all at once", "a: {hosts: [h.example]}\nb: {env: B}\n", "c:2:1: error: the credential b has no hosts"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,7 +118,7 @@ func TestRead(t *testing.T) {
 	if err := os.WriteFile(name, []byte(example), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, list, err := Read(name, "/home/user"); len(got) != 4 || list != nil || err != nil {
+	if got, list, err := Read(name, "/home/user"); len(got) != 6 || list != nil || err != nil {
 		t.Errorf("got %d, %v, %v", len(got), list, err)
 	}
 	link := filepath.Join(dir, "link.yaml")
@@ -149,12 +164,12 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, c := range all {
 			sources := 0
-			for _, is := range []bool{c.Source.Env != "", c.Source.File != "", c.Source.Keyring != "", len(c.Source.Command) > 0} {
+			for _, is := range []bool{c.Agent != "", c.Source.Env != "", c.Source.File != "", c.Source.Keyring != "", len(c.Source.Command) > 0} {
 				if is {
 					sources++
 				}
 			}
-			if sources != 1 || len(c.Hosts) == 0 || c.As.Header != "" && c.As.Basic != "" {
+			if sources != 1 || len(c.Hosts) == 0 && c.Agent == "" || c.As.Header != "" && c.As.Basic != "" {
 				t.Errorf("%+v", c)
 			}
 			for _, h := range c.Hosts {

@@ -16,6 +16,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/lease"
 	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/lib/yamltext"
+	"github.com/llmdo/workshop/internal/sshagent"
 )
 
 // Bounds of the file.
@@ -142,14 +143,19 @@ func (p *parser) mapping(n *yaml.Node, what string, each func(key, value *yaml.N
 	}
 }
 
-const sources = "write one of env, file, keyring and command"
+const (
+	agentKey  = "ssh_agent"
+	sources   = "write one of env, file, keyring, command and ssh_agent"
+	agentHint = `write {ssh_agent: "SHA256:…", hosts: [git.example.org]}`
+)
 
 func (p *parser) credential(key, n *yaml.Node, c *Credential) {
 	before := len(p.problems)
 	from := 0
+	agent := slices.ContainsFunc(n.Content, func(x *yaml.Node) bool { return x.Kind == yaml.ScalarNode && x.Value == agentKey })
 	p.mapping(n, "the credential", func(key, n *yaml.Node) {
 		switch key.Value {
-		case "env", "file", "keyring", "command":
+		case "env", "file", "keyring", "command", agentKey:
 			if from++; from == 2 {
 				p.fail(key, "the credential has two sources", sources)
 			}
@@ -165,8 +171,29 @@ func (p *parser) credential(key, n *yaml.Node, c *Credential) {
 			c.Source.Keyring = p.text(n)
 		case "command":
 			p.command(n, c)
+		case agentKey:
+			if c.Agent = p.text(n); c.Agent != "" && !sshagent.ValidFingerprint(c.Agent) {
+				p.fail(n, fmt.Sprintf("%q is not the fingerprint of a key", clip.Bytes(c.Agent, 80)), "write what `ssh-add -l` shows, SHA256:…")
+			}
+		case "known_hosts":
+			if c.KnownHosts = p.path(n); !agent {
+				p.fail(key, "known_hosts is for ssh_agent", agentHint)
+			}
 		case "hosts":
-			p.hosts(n, c)
+			port := uint16(443)
+			if agent {
+				port = 22
+			}
+			p.hosts(n, c, port)
+		default:
+			p.fail(key, fmt.Sprintf("unknown key %q of a credential", clip.Bytes(key.Value, 40)), "it has env, file, keyring, command or ssh_agent; hosts, as, ttl, ca and known_hosts")
+		case "as", "ttl", "ca":
+			if agent {
+				p.fail(key, key.Value+" is not for ssh_agent, which has no value", agentHint)
+				return
+			}
+		}
+		switch key.Value {
 		case "as":
 			p.form(n, &c.As)
 		case "ttl":
@@ -177,8 +204,6 @@ func (p *parser) credential(key, n *yaml.Node, c *Credential) {
 			c.Lifetime = d
 		case "ca":
 			c.Authorities = p.path(n)
-		default:
-			p.fail(key, fmt.Sprintf("unknown key %q of a credential", clip.Bytes(key.Value, 40)), "it has env, file, keyring or command; hosts, as, ttl and ca")
 		}
 	})
 	if len(p.problems) > before {
@@ -187,7 +212,10 @@ func (p *parser) credential(key, n *yaml.Node, c *Credential) {
 	if from == 0 {
 		p.fail(key, fmt.Sprintf("the credential %s has no source", c.Name), sources)
 	}
-	if len(c.Hosts) == 0 {
+	if agent && c.KnownHosts == "" && p.home != "" {
+		c.KnownHosts = filepath.Join(p.home, ".ssh", "known_hosts")
+	}
+	if len(c.Hosts) == 0 && !agent {
 		p.fail(key, fmt.Sprintf("the credential %s has no hosts, so it could go nowhere", c.Name), "write hosts: [api.example.org], the hosts that it is for")
 	}
 }
@@ -231,16 +259,16 @@ func (p *parser) command(n *yaml.Node, c *Credential) {
 	}
 }
 
-func (p *parser) hosts(n *yaml.Node, c *Credential) {
+func (p *parser) hosts(n *yaml.Node, c *Credential, port uint16) {
 	const example = "hosts: [api.example.org]"
 	for i, text := range p.list(n, maxHosts, example) {
 		if text == "" {
 			continue
 		}
 		at := n.Content[i]
-		h, err := ParseHost(text)
+		h, err := parseHost(text, port)
 		if err != nil {
-			p.fail(at, err.Error(), "write "+example+", without scheme, path and wildcard; another port than 443 is \"api.example.org:8443\"")
+			p.fail(at, err.Error(), fmt.Sprintf("write "+example+", without scheme, path and wildcard; another port than %d is \"api.example.org:8443\"", port))
 			continue
 		}
 		if slices.Contains(c.Hosts, h) {
@@ -251,13 +279,15 @@ func (p *parser) hosts(n *yaml.Node, c *Credential) {
 }
 
 // ParseHost reads a host: its name, or "name:port".
-func ParseHost(text string) (Host, error) {
+func ParseHost(text string) (Host, error) { return parseHost(text, 443) }
+
+func parseHost(text string, usual uint16) (Host, error) {
 	host, port, hasPort := strings.Cut(text, ":")
 	name, err := firewall.ParseName(host)
 	if err != nil || name.String() != strings.ToLower(host) {
 		return Host{}, fmt.Errorf("%q is not the name of one host", clip.Bytes(text, 80))
 	}
-	h := Host{Name: name.String(), Port: 443}
+	h := Host{Name: name.String(), Port: usual}
 	if hasPort {
 		ports, err := firewall.ParsePorts(port)
 		if err != nil || len(ports) != 1 || ports[0].First != ports[0].Last {

@@ -30,6 +30,8 @@ func (c Credential) Text(home string) string {
 	var parts []string
 	part := func(key, value string) { parts = append(parts, key+": "+value) }
 	switch s := c.Source; {
+	case c.Agent != "":
+		part(agentKey, quote(c.Agent))
 	case s.Env != "":
 		part("env", quote(s.Env))
 	case s.File != "":
@@ -43,8 +45,14 @@ func (c Credential) Text(home string) string {
 	for i, h := range c.Hosts {
 		hosts[i] = h.String()
 	}
-	part("hosts", texts(hosts))
+	if len(hosts) > 0 {
+		part("hosts", texts(hosts))
+	}
 	switch {
+	case c.Agent != "":
+		if c.KnownHosts != "" {
+			part("known_hosts", path(c.KnownHosts))
+		}
 	case c.As.Header != "":
 		part("as", "{header: "+quote(c.As.Header)+"}")
 	case c.As.Basic != "":

@@ -7,7 +7,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -27,9 +29,12 @@ type Key struct {
 
 // Host is a host with the keys that the user knows it by.
 type Host struct {
-	Name string // with its port
+	Name string
+	Port uint16
 	Keys [][]byte
 }
+
+func (h Host) String() string { return net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port))) }
 
 // Conn is one connection of a worker's program. The zero value with keys is ready.
 type Conn struct {
@@ -128,7 +133,7 @@ func (c *Conn) hosts(key []byte) (out []string) {
 func (k *Key) at(key []byte) string {
 	for _, h := range k.Hosts {
 		if slices.ContainsFunc(h.Keys, func(have []byte) bool { return bytes.Equal(have, key) }) {
-			return h.Name
+			return h.String()
 		}
 	}
 	return ""

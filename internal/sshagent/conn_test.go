@@ -77,9 +77,9 @@ func TestConn(t *testing.T) {
 	_, rsaUser := newRSA(t)
 	_, rsaHost := newRSA(t)
 	keys := []Key{
-		{Name: "work", Blob: blob(user), Hosts: []Host{{"git.example:22", [][]byte{blob(host), blob(rsaHost)}}}},
+		{Name: "work", Blob: blob(user), Hosts: []Host{{"git.example", 22, [][]byte{blob(host), blob(rsaHost)}}}},
 		{Name: "signing", Blob: blob(signer), Namespaces: []string{"git"}},
-		{Name: "old", Blob: blob(rsaUser), Hosts: []Host{{"second.example:22", [][]byte{blob(second)}}}, Namespaces: []string{"git"}},
+		{Name: "old", Blob: blob(rsaUser), Hosts: []Host{{"second.example", 22, [][]byte{blob(second)}}}, Namespaces: []string{"git"}},
 	}
 	bind := bindOf(t, host, host, sid, false)
 	change := func(f func(*login)) []byte {
@@ -227,7 +227,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add(bindOf(f, host, host, sid, false), signOf(user, ssh.Marshal(loginOf(user, sid)), 0))
 	f.Add([]byte{msgListKeys}, signOf(user, messageOf("git"), 0))
 	f.Add([]byte{msgExtension, 0, 0, 0, 1, 'x'}, []byte{17})
-	keys := []Key{{Name: "work", Blob: blob(user), Hosts: []Host{{"git.example:22", [][]byte{blob(host)}}}, Namespaces: []string{"git"}}}
+	keys := []Key{{Name: "work", Blob: blob(user), Hosts: []Host{{"git.example", 22, [][]byte{blob(host)}}}, Namespaces: []string{"git"}}}
 	f.Fuzz(func(t *testing.T, first, then []byte) {
 		c := &Conn{Keys: keys}
 		for _, m := range [][]byte{first, then} {

@@ -43,13 +43,27 @@ func KnownName(host string, port uint16) string {
 	return knownhosts.Normalize(net.JoinHostPort(strings.ToLower(host), strconv.Itoa(int(port))))
 }
 
-// KnownLine is the line of a known_hosts file for a key.
-func KnownLine(host string, port uint16, blob []byte) (string, error) {
-	key, err := ssh.ParsePublicKey(blob)
-	if err != nil {
-		return "", err
+// KnownHosts returns the text of a known_hosts file with the hosts of keys.
+func KnownHosts(keys []Key) (text []byte) {
+	for _, k := range keys {
+		for _, h := range k.Hosts {
+			for _, blob := range h.Keys {
+				if key, err := ssh.ParsePublicKey(blob); err == nil {
+					text = append(append(text, KnownName(h.Name, h.Port)+" "...), ssh.MarshalAuthorizedKey(key)...)
+				}
+			}
+		}
 	}
-	return KnownName(host, port) + " " + string(ssh.MarshalAuthorizedKey(key)), nil
+	return text
+}
+
+// PublicKey returns the text of a file with a public key.
+func (k *Key) PublicKey() []byte {
+	key, err := ssh.ParsePublicKey(k.Blob)
+	if err != nil {
+		return nil
+	}
+	return ssh.MarshalAuthorizedKey(key)
 }
 
 func contains(all [][]byte, key []byte) bool {

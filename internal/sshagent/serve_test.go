@@ -52,7 +52,7 @@ func TestServe(t *testing.T) {
 	rsaKey, rsaUser := newRSA(t)
 	_, host := newKey(t)
 	keys := []Key{
-		{Name: "work", Blob: blob(user), Hosts: []Host{{"git.example:22", [][]byte{blob(host)}}}, Namespaces: []string{"git"}},
+		{Name: "work", Blob: blob(user), Hosts: []Host{{"git.example", 22, [][]byte{blob(host)}}}, Namespaces: []string{"git"}},
 		{Name: "old", Blob: blob(rsaUser), Namespaces: []string{"git"}},
 	}
 	a, _, said := serve(t, keys, keyring(t, otherKey, userKey, rsaKey))
@@ -195,9 +195,9 @@ func TestKnownKeys(t *testing.T) {
 			t.Errorf("%s:%d: got %d keys, want %d", tt.host, tt.port, len(got), len(tt.want))
 		}
 	}
-	got, err := KnownLine("git.example", 2222, blob(b))
-	if want := "[git.example]:2222 " + line(b); err != nil || got != want {
-		t.Errorf("got %q, %v, want %q", got, err, want)
+	got := string(KnownHosts([]Key{{Hosts: []Host{{"git.example", 2222, [][]byte{blob(b)}}, {"git.example", 22, [][]byte{blob(a), {1}}}}}}))
+	if want := "[git.example]:2222 " + line(b) + "git.example " + line(a); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -89,6 +89,27 @@ func listen(dir *os.File, name string) (*net.UnixListener, error) {
 	return l, nil
 }
 
+// Listen offers a socket of a name in the worker's directory, as the host sees it, that
+// every process of the worker may connect to. It takes the place of an older one.
+func Listen(dir, name string) (net.Listener, error) {
+	d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	hidden := rand.Text() + unready
+	l, err := listen(d, hidden)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Renameat(int(d.Fd()), hidden, int(d.Fd()), name); err != nil {
+		l.Close()
+		_ = unix.Unlinkat(int(d.Fd()), hidden, 0)
+		return nil, err
+	}
+	return l, nil
+}
+
 // peer tells which process has connected; 0 is one that this process namespace
 // doesn't know.
 func peer(c *net.UnixConn) (pid int, err error) {

@@ -13,3 +13,6 @@ import (
 func Accept(ctx context.Context, dir string, pid int) (net.Conn, error) {
 	return nil, errors.ErrUnsupported
 }
+
+// Listen needs it, too.
+func Listen(dir, name string) (net.Listener, error) { return nil, errors.ErrUnsupported }
