@@ -87,14 +87,24 @@ func credentialed(t *testing.T, intent string) (s *scenario.Scenario, u *journal
 // agreed brings it up with what a refused `up` has printed.
 func agreed(s *scenario.Scenario, flags []string) {
 	s.Helper()
+	digest := digestOf(s, flags...)
+	if len(s.Containers()) > 0 {
+		s.Fatal("a refused `up` started something")
+	}
+	says(s, s.Expect(4, append([]string{"up", "--accept-credentials", "0000000000000000"}, flags...)...), "others than those of the digest")
+	s.Up(append([]string{"--accept-credentials", digest}, flags...)...)
+}
+
+// digestOf is the digest of the lines with which a first `up` is refused.
+func digestOf(s *scenario.Scenario, flags ...string) string {
+	s.Helper()
 	d := s.Expect(4, append([]string{"up"}, flags...)...)
 	_, digest, ok := strings.Cut(d.Err, "--accept-credentials ")
-	if !ok || !strings.Contains(d.Err, "at: api") || len(s.Containers()) > 0 {
+	if !ok || !strings.Contains(d.Err, "at: ") {
 		s.Fatalf("a first use isn't refused with its lines:\n%s", d.Err)
 	}
 	digest, _, _ = strings.Cut(digest, "`")
-	says(s, s.Expect(4, append([]string{"up", "--accept-credentials", "0000000000000000"}, flags...)...), "others than those of the digest")
-	s.Up(append([]string{"--accept-credentials", digest}, flags...)...)
+	return digest
 }
 
 const reposOK = "http http://127.0.0.1:600/repos/x -> 200"
@@ -247,10 +257,7 @@ func TestB36_CredentialEnds(t *testing.T) {
 	if got := u.take(); len(got) != 0 {
 		t.Errorf("the host got %q", got)
 	}
-	agreedAgain := s.Expect(4, append([]string{"up"}, flags...)...)
-	_, digest, _ := strings.Cut(agreedAgain.Err, "--accept-credentials ")
-	digest, _, _ = strings.Cut(digest, "`")
-	s.Up(append([]string{"--accept-credentials", digest}, flags...)...)
+	s.Up(append([]string{"--accept-credentials", digestOf(s, flags...)}, flags...)...)
 	s.Sees("worker", reposOK)
 }
 

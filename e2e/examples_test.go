@@ -24,9 +24,14 @@ func TestExamplesComeUp(t *testing.T) {
 	if err := os.WriteFile(author, []byte("[user]\n\tname = Dev\n\temail = dev@example.org\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	file := filepath.Join(filepath.Dir(author), "credentials.yaml")
+	if err := os.WriteFile(file, []byte("anthropic: {env: ANTHROPIC_API_KEY, hosts: [api.anthropic.com], as: {header: x-api-key}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	credentials := []string{"--credentials", file}
 	scenario.Own(t, filepath.Dir(author))
 	environment := map[string][]string{
-		"full": {"GITHUB_TOKEN=for-the-example", "WORKER_TAG=1.4", "SCANNER_TOOLS=none", "GIT_CONFIG_GLOBAL=" + author},
+		"full": {"GITHUB_TOKEN=for-the-example", "WORKER_TAG=1.4", "SCANNER_TOOLS=none", "ANTHROPIC_API_KEY=for-the-example", "GIT_CONFIG_GLOBAL=" + author},
 	}
 	for _, file := range files {
 		name := filepath.Base(filepath.Dir(file))
@@ -43,7 +48,12 @@ func TestExamplesComeUp(t *testing.T) {
 				says(s, s.Expect(4, "up", "--yes"), "has `build:`, which needs the docker engine")
 				return
 			}
-			s.Up("--yes")
+			flags := []string{"--yes"}
+			if strings.Contains(s.Read("workshop.yaml"), "credential: ") {
+				flags = append(flags, credentials...)
+				flags = append(flags, "--accept-credentials", digestOf(s, flags...))
+			}
+			s.Up(flags...)
 			for service, c := range s.Containers() {
 				if c.State != "running" {
 					t.Errorf("%s is %s\n%s", service, c.State, s.Logs(service))
