@@ -52,7 +52,7 @@ func (c *compiler) endpointEnv(e types.MappingWithEquals, n *workshop.Network) {
 		x.Port = c.endpointPorts[x.At]
 		e[x.Variable()] = ptr(x.URL())
 		if p, ok := presets.Get(x.At); ok {
-			for name, value := range p.Endpoint(x.URL()) {
+			for name, value := range p.Endpoint(x.URL(), x.Credential != "") {
 				e[name] = ptr(value)
 			}
 		}

@@ -75,6 +75,18 @@ func TestEndpointPorts(t *testing.T) {
 	if got, want := *e["npm_config_registry"]+" "+*e["npm_config_replace_registry_host"], "http://127.0.0.1:612/ never"; got != want {
 		t.Errorf("npm's variables: %s, want %s", got, want)
 	}
+	for credential, want := range map[string]string{"": "", "anthropic": firewall.DummyToken} {
+		line := endpointRule(t, "api.anthropic.com", "anthropic")
+		line.Endpoint.Credential = credential
+		w.Workers[1].Container.Network.Allow = []firewall.Rule{npm, line}
+		got := ""
+		if v := compiled(t, w).Project.Services[w.Workers[1].Name].Environment["ANTHROPIC_API_KEY"]; v != nil {
+			got = *v
+		}
+		if got != want {
+			t.Errorf("credential %q: the token is %q, want %q", credential, got, want)
+		}
+	}
 	bare.Ports = []firewall.PortRange{{First: 600, Last: 999}}
 	w.Workers[1].Container.Network.Allow = []firewall.Rule{npm, bare}
 	if _, err := Compile(w); err == nil || !strings.Contains(err.Error(), "is left for the endpoint") {

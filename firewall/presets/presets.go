@@ -38,13 +38,22 @@ type Preset struct {
 	// a worker, in whose values ${URL} is the endpoint's address. Nil: there is nothing
 	// that all of them read.
 	Environment map[string]string `json:"environment,omitempty"`
+	// Tokens are variables without which the preset's tools don't start. Where the guard adds
+	// a credential, a worker has [firewall.DummyToken] in them.
+	Tokens []string `json:"tokens,omitempty"`
 }
 
-// Endpoint returns Environment for an endpoint at url.
-func (p Preset) Endpoint(url string) map[string]string {
-	out := make(map[string]string, len(p.Environment))
+// Endpoint returns the variables of a worker with an endpoint at url, to whose requests the
+// guard adds a credential or not.
+func (p Preset) Endpoint(url string, credential bool) map[string]string {
+	out := make(map[string]string, len(p.Environment)+len(p.Tokens))
 	for name, value := range p.Environment {
 		out[name] = strings.ReplaceAll(value, "${URL}", url)
+	}
+	if credential {
+		for _, name := range p.Tokens {
+			out[name] = firewall.DummyToken
+		}
 	}
 	return out
 }
@@ -97,13 +106,14 @@ func parse(name string, data []byte) (Preset, error) {
 		Source      string
 		Rules       []struct{ Host, Ports, Purpose string }
 		Environment map[string]string
+		Tokens      []string
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&raw); err != nil {
 		return Preset{}, err
 	}
-	p := Preset{Name: name, Version: raw.Version, Description: raw.Description, Note: raw.Note, Source: raw.Source, Environment: raw.Environment}
+	p := Preset{Name: name, Version: raw.Version, Description: raw.Description, Note: raw.Note, Source: raw.Source, Environment: raw.Environment, Tokens: raw.Tokens}
 	for _, r := range raw.Rules {
 		host, err := firewall.ParseHostPattern(r.Host)
 		if err != nil {

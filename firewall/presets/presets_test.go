@@ -64,6 +64,11 @@ func TestEveryPreset(t *testing.T) {
 		if !leads {
 			t.Errorf("%s: its variables lead to no endpoint: %v", name, p.Environment)
 		}
+		for _, variable := range p.Tokens {
+			if _, leads := p.Environment[variable]; leads || p.Environment == nil || strings.Trim(variable, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != "" {
+				t.Errorf("%s: the token %s", name, variable)
+			}
+		}
 		seen := map[string]bool{}
 		for _, r := range p.Rules {
 			if r.Purpose == "" || r.Host.IsWildcard() || r.Host.IsZero() || seen[r.Host.String()] {

@@ -11,6 +11,7 @@ import (
 	"math/big"
 	"net"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -70,6 +71,37 @@ func (a *authority) certificate(name string) (*tls.Certificate, error) {
 // Certificate is one for a name, as the servers have it.
 func (in *Internet) Certificate(name string) (*tls.Certificate, error) {
 	return in.ca.certificate(name)
+}
+
+// Authority gives a host an authority of its own, until the test ends, and returns its
+// certificate as PEM.
+func (in *Internet) Authority(t testing.TB, host string) []byte {
+	t.Helper()
+	a, err := newAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(a *authority) {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		if in.own == nil {
+			in.own = map[string]*authority{}
+		}
+		in.own[host] = a
+	}
+	set(a)
+	t.Cleanup(func() { set(nil) })
+	return a.pem
+}
+
+// authority is the one that vouches for a host.
+func (in *Internet) authority(host string) *authority {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if a := in.own[host]; a != nil {
+		return a
+	}
+	return in.ca
 }
 
 // Expired is a certificate for a name that was valid until an hour ago.

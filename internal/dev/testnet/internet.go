@@ -64,6 +64,7 @@ type Internet struct {
 
 	mu      sync.Mutex
 	sites   map[string]http.Handler // by Host
+	own     map[string]*authority   // of hosts that in.ca doesn't vouch for
 	closers []func()
 	closed  bool
 }

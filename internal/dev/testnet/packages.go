@@ -8,6 +8,7 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/http"
 )
 
@@ -16,6 +17,7 @@ import (
 const (
 	GitHost   = "git.example.org"     // /greeting.git, over git's "dumb" HTTP
 	NPMHost   = "npm.example.org"     // a registry with its tarballs
+	NPMScoped = "@acme/greeting"      // there, too
 	PyPIHost  = "pypi.example.org"    // /simple/, PEP 503
 	FilesHost = "pyfiles.example.org" // the wheel that the index names
 	GoHost    = "go.example.org"      // a module proxy with [GoModule] v1.0.0
@@ -59,7 +61,8 @@ func (in *Internet) Site(host string, h http.Handler) {
 	in.Answer(host, A(packagesAddr))
 }
 
-func (in *Internet) site(host string) http.Handler {
+// Handler is what serves a host; nil: an [Echo].
+func (in *Internet) Handler(host string) http.Handler {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.sites[host]
@@ -75,9 +78,18 @@ func (s site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(f.body)
 }
 
-// npmSite is a packument and its tarball (npm/registry, docs/responses).
+// npmSite has the package, and the same in a scope.
 func npmSite(host string) site {
-	manifest := map[string]any{"name": "greeting", "version": "1.0.0", "main": "index.js"}
+	s := site{}
+	for _, name := range []string{"greeting", NPMScoped} {
+		maps.Copy(s, npmPackage(host, name))
+	}
+	return s
+}
+
+// npmPackage is a packument and its tarball (npm/registry, docs/responses).
+func npmPackage(host, name string) site {
+	manifest := map[string]any{"name": name, "version": "1.0.0", "main": "index.js"}
 	about, _ := json.Marshal(manifest)
 	var tgz bytes.Buffer
 	zw := gzip.NewWriter(&tgz)
@@ -89,14 +101,15 @@ func npmSite(host string) site {
 	_ = tw.Close()
 	_ = zw.Close()
 	sum := sha512.Sum512(tgz.Bytes())
+	tarball := "/" + name + "/-/greeting-1.0.0.tgz"
 	manifest["dist"] = map[string]string{
-		"tarball":   "https://" + host + "/greeting/-/greeting-1.0.0.tgz",
+		"tarball":   "https://" + host + tarball,
 		"integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:]),
 	}
 	doc, _ := json.Marshal(map[string]any{
-		"name": "greeting", "dist-tags": map[string]string{"latest": "1.0.0"}, "versions": map[string]any{"1.0.0": manifest},
+		"name": name, "dist-tags": map[string]string{"latest": "1.0.0"}, "versions": map[string]any{"1.0.0": manifest},
 	})
-	return site{"/greeting": {"application/json", doc}, "/greeting/-/greeting-1.0.0.tgz": {"application/octet-stream", tgz.Bytes()}}
+	return site{"/" + name: {"application/json", doc}, tarball: {"application/octet-stream", tgz.Bytes()}}
 }
 
 // goSite is a module proxy (go.dev/ref/mod, GOPROXY protocol).
@@ -116,10 +129,11 @@ func goSite() site {
 	}
 }
 
-const wheel = "greeting-1.0.0-py3-none-any.whl"
+// Wheel is the name of the package's file for Python.
+const Wheel = "greeting-1.0.0-py3-none-any.whl"
 
 func indexSite(files string) site {
-	return site{"/simple/greeting/": {"text/html", []byte(`<!DOCTYPE html><a href="https://` + files + "/" + wheel + `">` + wheel + "</a>\n")}}
+	return site{"/simple/greeting/": {"text/html", []byte(`<!DOCTYPE html><a href="https://` + files + "/" + Wheel + `">` + Wheel + "</a>\n")}}
 }
 
 // wheelSite is the smallest wheel that pip installs (PEP 427).
@@ -137,5 +151,5 @@ func wheelSite() site {
 		_, _ = w.Write([]byte(f[1]))
 	}
 	_ = zw.Close()
-	return site{"/" + wheel: {"application/octet-stream", b.Bytes()}}
+	return site{"/" + Wheel: {"application/octet-stream", b.Bytes()}}
 }

@@ -44,7 +44,7 @@ func (in *Internet) startWeb() error {
 			if h.ServerName == "" {
 				return in.ca.certificate(local.Addr().String())
 			}
-			return in.ca.certificate(h.ServerName)
+			return in.authority(h.ServerName).certificate(h.ServerName)
 		},
 	}
 	srv := &http.Server{
@@ -75,7 +75,7 @@ func (in *Internet) web(w http.ResponseWriter, r *http.Request) {
 		sendBytes(w, n)
 		return
 	}
-	if s := in.site(r.Host); s != nil {
+	if s := in.Handler(r.Host); s != nil {
 		s.ServeHTTP(w, r)
 		return
 	}

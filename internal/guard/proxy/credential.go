@@ -43,8 +43,7 @@ func (s *httpSession) noCredential(line *firewall.Rule, to authority, keep bool)
 	return respond(s.c, http.StatusServiceUnavailable, what, map[string]string{"X-Workshop-Deny": events.ReasonCredential}, "workshop: "+what+"\n", keep)
 }
 
-// dummy is what a tool that insists on a token of its own is given; it is never sent on.
-const dummy = "workshop"
+const dummy = firewall.DummyToken
 
 // credentialHeaders carry credentials of widespread servers, and credentialPrefixes begin
 // names of others.
