@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // lfsHost keeps objects of LFS at its own address, as Gitea does.
@@ -52,9 +54,8 @@ func (h *lfsHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestB34_GitLFSClient: real git-lfs sends and reads objects through the endpoint that git is led
 // to, without a setting of its own.
 func TestB34_GitLFSClient(t *testing.T) {
-	if _, err := exec.LookPath("git-lfs"); err != nil {
-		t.Skip("there is no git-lfs")
-	}
+	_, err := exec.LookPath("git-lfs")
+	testutil.Require(t, err == nil, "needs git-lfs")
 	w := newGitWorld(t, "push acme/app: agent/*", "read acme/lib")
 	lfs := &lfsHost{objects: map[string]string{}}
 	w.in.Site("allowed.example.org", http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
