@@ -24,11 +24,6 @@ func TestExamplesComeUp(t *testing.T) {
 	if err := os.WriteFile(author, []byte("[user]\n\tname = Dev\n\temail = dev@example.org\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(filepath.Dir(author), "credentials.yaml")
-	if err := os.WriteFile(file, []byte("anthropic: {env: ANTHROPIC_API_KEY, hosts: [api.anthropic.com], as: {header: x-api-key}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	credentials := []string{"--credentials", file}
 	scenario.Own(t, filepath.Dir(author))
 	environment := map[string][]string{
 		"full": {"GITHUB_TOKEN=for-the-example", "WORKER_TAG=1.4", "SCANNER_TOOLS=none", "ANTHROPIC_API_KEY=for-the-example", "GIT_CONFIG_GLOBAL=" + author},
@@ -50,7 +45,24 @@ func TestExamplesComeUp(t *testing.T) {
 			}
 			flags := []string{"--yes"}
 			if strings.Contains(s.Read("workshop.yaml"), "credential: ") {
-				flags = append(flags, credentials...)
+				key, fingerprint, agent := userAgent(s)
+				public, err := os.ReadFile(key + ".pub")
+				if err != nil {
+					t.Fatal(err)
+				}
+				dir := s.TempDir()
+				for file, text := range map[string]string{
+					"known_hosts": "github.com " + string(public), // whichever key
+					"credentials.yaml": "anthropic: {env: ANTHROPIC_API_KEY, hosts: [api.anthropic.com], as: {header: x-api-key}}\n" +
+						"work-key: {ssh_agent: \"" + fingerprint + "\", hosts: [github.com], known_hosts: " + filepath.Join(dir, "known_hosts") + "}\n",
+				} {
+					if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				scenario.Own(t, dir)
+				s.Env = append(s.Env, "SSH_AUTH_SOCK="+agent)
+				flags = append(flags, "--credentials", filepath.Join(dir, "credentials.yaml"))
 				flags = append(flags, "--accept-credentials", digestOf(s, flags...))
 			}
 			s.Up(flags...)

@@ -2,7 +2,6 @@ package workshop
 
 import (
 	"fmt"
-	"net"
 	"reflect"
 	"slices"
 	"strconv"
@@ -30,7 +29,8 @@ type AgentHost struct {
 	Port uint16
 }
 
-func (h AgentHost) String() string { return net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port))) }
+// String is HOST:PORT; a name has no colon.
+func (h AgentHost) String() string { return h.Name + ":" + strconv.Itoa(int(h.Port)) }
 
 // Uses are the things that the line has, one by one: "ssh git.example.org:22", "sign git".
 func (a Agent) Uses() (out []string) {

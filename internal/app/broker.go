@@ -46,20 +46,20 @@ const (
 // isn't leased then is said.
 func (env *Env) lease(ctx context.Context, r *Running, ready *Project, c *creds) error {
 	dir := ready.Compiled.Facts.RuntimeDir
-	if len(c.lines) == 0 {
+	if len(c.lines)+len(c.agents) == 0 {
 		if dir != "" {
 			stopBroker(ctx, dir)
 		}
 		return nil
 	}
-	use := broker.Use{Directory: r.Dir, File: env.CredentialsFile(), Lines: c.lines, Values: c.values(env)}
+	use := broker.Use{Directory: r.Dir, File: env.CredentialsFile(), Lines: c.lines, Agents: c.agents, Values: c.values(env)}
 	_, err := broker.Call(ctx, brokerSocket(dir), broker.Request{Op: broker.OpUse, Use: &use})
 	if err != nil { // none, or one of another version
 		stopBroker(ctx, dir)
 		err = env.startBroker(ctx, BrokerStart{Project: r.Name, Directory: r.Dir, Engine: r.Chosen.Name, Runtime: dir, Use: use})
 	}
 	if err == nil {
-		err = env.sayLeased(ctx, dir)
+		err = env.sayLeased(ctx, dir, c)
 	}
 	if err != nil && ctx.Err() == nil {
 		return Fail(CodeFailed, "the broker of credentials doesn't start: %w", err).
@@ -143,14 +143,14 @@ func brokerVariables(env *Env) (out []string) {
 const brokerReady = "ready"
 
 // sayLeased waits until values are read, and says which aren't there.
-func (env *Env) sayLeased(ctx context.Context, dir string) error {
+func (env *Env) sayLeased(ctx context.Context, dir string, c *creds) error {
 	var a broker.Answer
 	for end := time.Now().Add(brokerReads); ; {
 		var err error
 		if a, err = broker.Call(ctx, brokerSocket(dir), broker.Request{Op: broker.OpStatus}); err != nil {
 			return err
 		}
-		waiting := !a.Attached || slices.ContainsFunc(a.Credentials, func(s broker.Status) bool { return s.State == broker.Waiting })
+		waiting := len(c.lines) > 0 && !a.Attached || slices.ContainsFunc(a.Credentials, func(s broker.Status) bool { return s.State == broker.Waiting })
 		if !waiting || time.Now().After(end) {
 			break
 		}
@@ -161,7 +161,8 @@ func (env *Env) sayLeased(ctx context.Context, dir string) error {
 	if a.Problem != "" {
 		env.warn("no credential is leased: %s", Printable(a.Problem))
 	}
-	if !a.Attached {
+	env.sayAgents(c.agents, a.Agents)
+	if !a.Attached && len(c.lines) > 0 {
 		env.warn("no credential is leased yet: the guard doesn't answer the broker; it goes on trying")
 	}
 	for _, s := range a.Credentials {

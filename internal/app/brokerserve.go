@@ -18,6 +18,7 @@ import (
 	"github.com/llmdo/workshop/internal/credential"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/sshagent"
 )
 
 // brokerIdle is how long a broker waits for a guard that isn't there.
@@ -87,6 +88,9 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 	use.Store(&start.Use)
 	s := &broker.Server{
 		Attach: func(ctx context.Context) (io.ReadWriteCloser, error) {
+			if len(use.Load().Lines) == 0 {
+				return nil, errors.New("no line needs the guard")
+			}
 			conn, err := e.Control(ctx, start.Project, start.Directory)
 			if err != nil {
 				return nil, err
@@ -107,6 +111,8 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 			return nil
 		},
 		Allowed: func() (broker.Allowed, error) { return env.allowed(*use.Load()) },
+		Agents:  func() (map[string][]sshagent.Key, error) { return env.agentKeys(*use.Load()) },
+		Dial:    func() (net.Conn, error) { return dialAgent(use.Load().Values[agentVariable]) },
 		Gone: func() bool {
 			now, err := os.Lstat(socket)
 			return err != nil || !os.SameFile(mine, now)

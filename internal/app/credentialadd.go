@@ -88,7 +88,10 @@ func (env *Env) AddCredential(ctx context.Context, n NewCredential) (AddedCreden
 }
 
 func credentialInfo(c credential.Credential) CredentialInfo {
-	i := CredentialInfo{Name: c.Name, Source: c.Source.String(), Hosts: hostTexts(c), As: c.As.String(), CA: c.Authorities, Line: c.Line}
+	i := CredentialInfo{Name: c.Name, Source: c.From(), Hosts: hostTexts(c), As: c.As.String(), CA: c.Authorities, Line: c.Line}
+	if c.Agent != "" {
+		i.As = "ssh"
+	}
 	if c.Lifetime > 0 {
 		i.TTL = durationtext.Of(c.Lifetime)
 	}

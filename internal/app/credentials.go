@@ -50,9 +50,10 @@ func credentialLines(p *firewall.Policy) (out []broker.Line) {
 	return out
 }
 
-// creds is what a workshop needs of the user's credentials. No lines: nothing.
+// creds is what a workshop needs of the user's credentials. No lines and agents: nothing.
 type creds struct {
 	lines  []broker.Line
+	agents []broker.Agent
 	byName map[string]credential.Credential
 	// missing are what the user wasn't asked about yet.
 	missing []CredentialUse
@@ -63,14 +64,14 @@ type creds struct {
 // agreeCredentials finds out what a project needs of the user's credentials, and asks where
 // the user wasn't asked yet. without: none is leased.
 func (env *Env) agreeCredentials(ctx context.Context, r *Running, ready *Project, without bool) (*creds, error) {
-	if without || len(credentialLines(ready.Compiled.Policy)) == 0 {
+	if without || len(credentialLines(ready.Compiled.Policy))+len(agentLines(ready)) == 0 {
 		return &creds{}, nil
 	}
 	info, err := r.Info(ctx)
 	if err != nil {
 		return nil, EngineError(err)
 	}
-	c, err := env.credentials(ctx, info, ready)
+	c, err := env.credentials(ctx, info, r.Capabilities().Contained, ready)
 	if err == nil {
 		err = env.mayStartBroker(ctx, ready)
 	}
@@ -87,7 +88,7 @@ func (env *Env) SayCredentials(ctx context.Context, r *Running, ready *Project) 
 	if err != nil {
 		return EngineError(err)
 	}
-	c, err := env.credentials(ctx, info, ready)
+	c, err := env.credentials(ctx, info, r.Capabilities().Contained, ready)
 	if err != nil {
 		return err
 	}
@@ -102,14 +103,17 @@ func (env *Env) SayCredentials(ctx context.Context, r *Running, ready *Project) 
 
 // credentials finds out what a project needs of the user's credentials. Lines that can't
 // have theirs are a failure; nobody is asked and nothing is read but the file.
-func (env *Env) credentials(ctx context.Context, e engine.Info, ready *Project) (*creds, error) {
-	c := &creds{lines: credentialLines(ready.Compiled.Policy)}
-	if len(c.lines) == 0 {
+func (env *Env) credentials(ctx context.Context, e engine.Info, contained bool, ready *Project) (*creds, error) {
+	c := &creds{lines: credentialLines(ready.Compiled.Policy), agents: agentLines(ready)}
+	if len(c.lines)+len(c.agents) == 0 {
 		return c, nil
 	}
 	if !e.Local {
 		return nil, Fail(CodeRefused, "nothing was started: the workshop needs your credentials, which leave this machine for no engine elsewhere (%s; B32)", engineAt(e)).
-			Hint("use an engine on this machine, or remove `credential` from the lines")
+			Hint("use an engine on this machine, or remove `credential` from the lines, and `agents`")
+	}
+	if err := reachAgents(c.agents, e, contained, ready); err != nil {
+		return nil, err
 	}
 	if env.StateDir() == "" || env.CredentialsFile() == "" {
 		return nil, Fail(CodeFailed, "no directory for your credentials and what you agree to: neither HOME nor XDG_CONFIG_HOME and XDG_STATE_HOME are set")
@@ -187,6 +191,9 @@ func (c *creds) check(ctx context.Context, env *Env, ready *Project) error {
 		case !known:
 			add(fmt.Sprintf("the line of %s needs the credential %s, which %s doesn't have", l.Host, l.Credential, file))
 			f.Hint("`workshop credential add %s` adds it; or remove `credential: %s` from the line", l.Credential, l.Credential)
+		case x.Agent != "":
+			add(fmt.Sprintf("%s:%d: the credential %s is a key of your ssh-agent, which can't be added to requests of %s", file, x.Line, x.Name, l.Host))
+			f.Hint("name another credential there; keys are for `agents`")
 		case !x.Allowed(l.Host, l.Port):
 			host := credential.Host{Name: l.Host, Port: l.Port}
 			add(fmt.Sprintf("%s:%d: the credential %s may not go to %s, as the line of the workshop wants it", file, x.Line, x.Name, host))
@@ -198,6 +205,7 @@ func (c *creds) check(ctx context.Context, env *Env, ready *Project) error {
 			}
 		}
 	}
+	c.checkAgents(ctx, env, ready, f, add)
 	if len(problems) == 0 {
 		return nil
 	}
@@ -219,23 +227,29 @@ func (c *creds) compare(env *Env, dir string) error {
 	}
 	var texts []string
 	by := map[string]*CredentialUse{}
+	want := func(name, text string) {
+		texts = append(texts, name+" "+text)
+		if slices.Contains(agreed, trust.Credential{Name: name, Line: text}) {
+			return
+		}
+		u := by[name]
+		if u == nil {
+			x := c.byName[name]
+			u = &CredentialUse{Name: x.Name, Source: x.From()}
+			for _, h := range x.Hosts {
+				u.Hosts = append(u.Hosts, h.String())
+			}
+			by[name] = u
+		}
+		u.Lines = append(u.Lines, text)
+	}
 	for _, l := range c.lines {
 		for _, text := range l.Consents {
-			texts = append(texts, l.Credential+" "+text)
-			if slices.Contains(agreed, trust.Credential{Name: l.Credential, Line: text}) {
-				continue
-			}
-			u := by[l.Credential]
-			if u == nil {
-				x := c.byName[l.Credential]
-				u = &CredentialUse{Name: x.Name, Source: x.Source.String()}
-				for _, h := range x.Hosts {
-					u.Hosts = append(u.Hosts, h.String())
-				}
-				by[l.Credential] = u
-			}
-			u.Lines = append(u.Lines, text)
+			want(l.Credential, text)
 		}
+	}
+	for _, a := range c.agents {
+		want(a.Credential, a.Consent)
 	}
 	for _, u := range by {
 		slices.Sort(u.Lines)
@@ -299,26 +313,22 @@ func (c *creds) values(env *Env) map[string]string {
 			out[name] = env.Getenv(name)
 		}
 	}
+	if v := env.Getenv(agentVariable); v != "" && len(c.agents) > 0 {
+		out[agentVariable] = v
+	}
 	return out
 }
 
 // allowed is what a use may lease now: by the user's file, and by what they agreed to.
 func (env *Env) allowed(u broker.Use) (broker.Allowed, error) {
-	all, list, err := credential.Read(u.File, env.Home)
-	if err != nil {
-		return nil, err
-	}
-	if list.HasErrors() {
-		return nil, fmt.Errorf("%s is invalid", u.File)
-	}
-	agreed, err := trust.Credentials(env.StateDir()).Of(u.Directory)
+	all, agreed, err := env.mayUse(u)
 	if err != nil {
 		return nil, err
 	}
 	out := broker.Allowed{}
 	for _, l := range u.Lines {
 		at := slices.IndexFunc(all, func(x credential.Credential) bool { return x.Name == l.Credential })
-		if at < 0 || len(l.Consents) == 0 || !all[at].Allowed(l.Host, l.Port) {
+		if at < 0 || all[at].Agent != "" || len(l.Consents) == 0 || !all[at].Allowed(l.Host, l.Port) {
 			continue
 		}
 		if !slices.ContainsFunc(l.Consents, func(text string) bool {
@@ -328,6 +338,19 @@ func (env *Env) allowed(u broker.Use) (broker.Allowed, error) {
 		}
 	}
 	return out, nil
+}
+
+// mayUse reads what a use may lease by: the user's file, and what they agreed to.
+func (env *Env) mayUse(u broker.Use) (all []credential.Credential, agreed []trust.Credential, err error) {
+	all, list, err := credential.Read(u.File, env.Home)
+	if err != nil {
+		return nil, nil, err
+	}
+	if list.HasErrors() {
+		return nil, nil, fmt.Errorf("%s is invalid", u.File)
+	}
+	agreed, err = trust.Credentials(env.StateDir()).Of(u.Directory)
+	return all, agreed, err
 }
 
 // commandVariables are those of this process that a source may need, see

@@ -87,7 +87,7 @@ type CredentialInfo struct {
 	Name   string   `json:"name"`
 	Source string   `json:"source"` // "env NAME", "file PATH", "keyring ENTRY" or "command PROGRAM"
 	Hosts  []string `json:"hosts"`
-	As     string   `json:"as"`            // bearer, github, header:NAME or basic:USER
+	As     string   `json:"as"`            // bearer, github, header:NAME, basic:USER; ssh of an ssh_agent
 	TTL    string   `json:"ttl,omitempty"` // how long a value is good for; empty: until it is refused
 	CA     string   `json:"ca,omitempty"`
 	Line   int      `json:"line"` // in the file

@@ -42,6 +42,8 @@ type Conn struct {
 	// bound is the session of the connection: one, as OpenSSH has it where nothing is
 	// forwarded. A jump through another host has a connection of its own.
 	bound *session
+	// forwarded: it leads to programs of another host, which get nothing.
+	forwarded bool
 }
 
 type session struct {
@@ -71,6 +73,8 @@ func (c *Conn) Request(m []byte) Verdict {
 		return refuse("an empty message")
 	}
 	switch {
+	case c.forwarded:
+		return refuse("the connection is forwarded to another host")
 	case m[0] == msgListKeys && len(m) == 1:
 		return Verdict{Answer: c.list()}
 	case m[0] == msgSign:
@@ -102,6 +106,7 @@ func (c *Conn) bind(m []byte) Verdict {
 	case !exactly(m, &b) || b.Extension != extensionBind:
 		return refuse("an extension that is not known, or not valid")
 	case b.Forwarding:
+		c.forwarded = true
 		return refuse("the connection is to be forwarded to another host")
 	case c.bound != nil:
 		return refuse("the connection has a session already")
@@ -259,4 +264,16 @@ func isCertificate(blob []byte) bool {
 		Rest []byte `ssh:"rest"`
 	}
 	return ssh.Unmarshal(blob, &key) != nil || strings.HasSuffix(key.Type, certificateInfix)
+}
+
+// Join adds a key to those of a worker. One that is there gets what the other is for, too.
+func Join(keys []Key, k Key) []Key {
+	for i := range keys {
+		if bytes.Equal(keys[i].Blob, k.Blob) {
+			keys[i].Hosts = append(keys[i].Hosts, k.Hosts...)
+			keys[i].Namespaces = append(keys[i].Namespaces, k.Namespaces...)
+			return keys
+		}
+	}
+	return append(keys, k)
 }

@@ -1,0 +1,184 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+)
+
+// sshHost serves a name of the test internet by sshd, at a port of its own: for root, by one
+// key. It returns the line of known_hosts.
+func sshHost(s *scenario.Scenario, name, addr, port, authorized string) string {
+	s.Helper()
+	dir := s.TB.TempDir()
+	key := filepath.Join(dir, "host")
+	command(s.TB, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key)
+	config := filepath.Join(dir, "sshd_config")
+	text := "HostKey " + key + "\nAuthorizedKeysFile " + authorized + "\nPermitRootLogin prohibit-password\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\nStrictModes no\nPidFile none\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // of its separation of privileges
+		s.Fatal(err)
+	}
+	var l net.Listener
+	if err := s.Internet.NS().Do(func() (err error) { l, err = net.Listen("tcp", net.JoinHostPort(addr, port)); return err }); err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { l.Close() })
+	s.Internet.Answer(name, testnet.A(addr))
+	sshd, err := exec.LookPath("sshd")
+	if err != nil {
+		sshd = "/usr/sbin/sshd"
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			f, err := c.(*net.TCPConn).File()
+			c.Close()
+			if err != nil {
+				continue
+			}
+			cmd := exec.CommandContext(s.TB.Context(), sshd, "-i", "-f", config)
+			cmd.Stdin, cmd.Stdout = f, f
+			if err := cmd.Start(); err == nil {
+				go func() { _ = cmd.Wait() }()
+			}
+			f.Close()
+		}
+	}()
+	public, err := os.ReadFile(key + ".pub")
+	if err != nil {
+		s.Fatal(err)
+	}
+	return "[" + name + "]:" + port + " " + string(public)
+}
+
+// userAgent is an ssh-agent of whoever runs our programs, with one key.
+func userAgent(s *scenario.Scenario) (key, fingerprint, socket string) {
+	s.Helper()
+	dir := s.TempDir()
+	key, socket = filepath.Join(dir, "key"), filepath.Join(dir, "agent")
+	command(s.TB, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "of the user", "-f", key)
+	scenario.Own(s.TB, dir)
+	ctx, cancel := context.WithCancel(s.TB.Context())
+	process := s.Program(ctx, "/usr/bin/ssh-agent", "-D", "-a", socket)
+	if err := process.Start(); err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { cancel(); _ = process.Wait() })
+	s.Eventually("the agent listens", func() bool { _, err := os.Lstat(socket); return err == nil })
+	add := s.Program(ctx, "/usr/bin/ssh-add", "-q", key)
+	add.Env = append(add.Env, "SSH_AUTH_SOCK="+socket)
+	if out, err := add.CombinedOutput(); err != nil {
+		s.Fatalf("%v\n%s", err, out)
+	}
+	return key, strings.Fields(command(s.TB, "ssh-keygen", "-l", "-f", key))[1], socket
+}
+
+func command(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// B32, B33: the user's ssh-agent signs for a worker what its lines have, and nothing else
+// (attack 46).
+func TestB33_Agents(t *testing.T) {
+	s := scenario.New(t, "restricted", "git clones, pushes and signs by the user's ssh-agent, for one host and one namespace; the agent does nothing else for a worker")
+	name := s.Project
+	dir := s.TempDir()
+	key, fingerprint, agent := userAgent(s)
+	s.Env = append(s.Env, "SSH_AUTH_SOCK="+agent)
+	public, err := os.ReadFile(key + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := sshHost(s, "code.example.org", "198.51.100.41", "2022", key+".pub")
+	sshHost(s, "other.example.org", "198.51.100.42", "2022", key+".pub") // nobody knows its key
+	for file, text := range map[string]string{
+		"known_hosts":      known,
+		"credentials.yaml": name + ": {ssh_agent: \"" + fingerprint + "\", hosts: [\"code.example.org:2022\"], known_hosts: " + filepath.Join(dir, "known_hosts") + "}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	repository := filepath.Join(t.TempDir(), "app.git")
+	command(t, "git", "init", "-q", "--bare", repository)
+	scenario.Own(t, dir)
+
+	edit(s, "        - ssh.example.org:22\n", "        - code.example.org:2022\n        - other.example.org:2022\n")
+	edit(s, "      dns: [198.51.100.53]\n", "      dns: [198.51.100.53]\n      agents:\n        - {ssh: "+name+", hosts: [\"code.example.org:2022\"]}\n        - {sign: "+name+", namespaces: [git]}\n")
+	flags := []string{"--credentials", filepath.Join(dir, "credentials.yaml")}
+	d := s.Expect(4, append([]string{"up"}, flags...)...)
+	says(s, d, "nobody agreed", "code.example.org:2022")
+	_, digest, _ := strings.Cut(d.Err, "--accept-credentials ")
+	digest, _, _ = strings.Cut(digest, "`")
+	s.Up(append([]string{"--accept-credentials", digest}, flags...)...)
+
+	sh := func(code int, script string, want ...string) {
+		t.Helper()
+		d := s.Run("exec", "worker", "--", "sh", "-c", script)
+		for _, w := range want {
+			if !strings.Contains(d.Out+d.Err, w) {
+				t.Errorf("%s\nlacks %q", script, w)
+			}
+		}
+		if (d.Code == 0) != (code == 0) {
+			t.Errorf("exit code %d of\n%s\n%s%s", d.Code, script, d.Out, d.Err)
+		}
+	}
+	const me = "-c user.name=Me -c user.email=me@example.org "
+	sh(0, "cd /tmp && git clone -q ssh://root@code.example.org:2022"+repository+" r && cd r && git "+me+"commit -q --allow-empty -S -m one && git push -q origin HEAD:refs/heads/agent/x")
+	signers := filepath.Join(t.TempDir(), "signers")
+	if err := os.WriteFile(signers, []byte("me@example.org "+string(public)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := command(t, "git", "-C", repository, "-c", "safe.directory=*", "-c", "gpg.ssh.allowedSignersFile="+signers, "verify-commit", "agent/x"); !strings.Contains(out, "Good \"git\" signature") {
+		t.Errorf("the commit verifies as %q", out)
+	}
+	sh(0, "ssh-add -l", fingerprint)
+	sh(0, "cd /tmp && echo x > m && ssh-keygen -Y sign -n git -f $(dirname $SSH_AUTH_SOCK)/signing.pub m")
+	for what, script := range map[string]string{
+		"another host":        "GIT_SSH_COMMAND= ssh -o StrictHostKeyChecking=no -o UserKnownHostsFile=/tmp/k -o BatchMode=yes -p 2022 root@other.example.org true",
+		"another namespace":   "cd /tmp && echo y > n && ssh-keygen -Y sign -n file -f $(dirname $SSH_AUTH_SOCK)/signing.pub n",
+		"forwarding":          "ssh -A -o UserKnownHostsFile=$(dirname $SSH_AUTH_SOCK)/known_hosts -o BatchMode=yes -p 2022 root@code.example.org ssh-add -l",
+		"removing the key":    "ssh-add -D",
+		"adding a key":        "ssh-keygen -q -t ed25519 -N '' -f /tmp/own && ssh-add /tmp/own",
+		"locking":             "printf 'a\\na\\n' | SSH_ASKPASS=/bin/echo SSH_ASKPASS_REQUIRE=force ssh-add -x </dev/null",
+		"changing the socket": "rm -f $SSH_AUTH_SOCK",
+	} {
+		t.Run(what, func(t *testing.T) {
+			if d := s.Run("exec", "worker", "--", "sh", "-c", script); d.Code == 0 {
+				t.Errorf("it is done:\n%s%s", d.Out, d.Err)
+			}
+		})
+	}
+	if out, err := s.Program(t.Context(), "/usr/bin/ssh-add", "-l").CombinedOutput(); err != nil || !strings.Contains(string(out), fingerprint) {
+		t.Errorf("the user's agent has %s, %v", out, err)
+	}
+	began := time.Now()
+	s.Expect(0, "credential", "revoke", name)
+	sh(1, "ssh-add -l")
+	if time.Since(began) > 5*time.Second {
+		t.Errorf("revoked after %v", time.Since(began))
+	}
+	s.Expect(0, "down")
+}
