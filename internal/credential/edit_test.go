@@ -187,7 +187,7 @@ func FuzzEdit(f *testing.F) {
 func TestTemplates(t *testing.T) {
 	last := ""
 	for _, x := range Templates() {
-		if x.Name <= last || x.Env == "" || x.At == "" || len(x.Requests) == 0 {
+		if x.Name <= last || x.Env == "" || x.At == "" || len(x.Requests) == 0 && x.Git == "" {
 			t.Errorf("%+v", x)
 		}
 		last = x.Name
@@ -217,7 +217,7 @@ func TestTemplates(t *testing.T) {
 	}
 	x, _ := TemplateNamed("github")
 	got := x.Lines(Credential{Name: "mine", Hosts: []Host{{"github.com", 443}, {"api.github.com", 443}}})
-	want := []string{`- {host: api.github.com, at: github-api, requests: ["GET,HEAD /repos/OWNER/REPO/**"], credential: mine}`}
+	want := []string{`- {host: github.com, at: github, git: {read: [OWNER/REPO], push: {OWNER/REPO: ["agent/*"]}}, credential: mine}`, `- {host: api.github.com, at: github-api, requests: ["GET,HEAD /repos/OWNER/REPO/**"], credential: mine}`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

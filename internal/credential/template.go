@@ -19,11 +19,17 @@ type Template struct {
 	Hosts    []string // empty: the user says which
 	As       Form
 	// At and Requests are an endpoint for the last of the hosts: what its tools need, by
-	// names that are to be replaced.
+	// names that are to be replaced. Git, if it isn't empty, takes the place of Requests.
 	At          string
 	Requests    []string
+	Git         string
 	EncodedPath bool // %2f is part of its paths
+	// GitAt is an endpoint for git at the first of several hosts; empty: there is none.
+	GitAt string
 }
+
+// ownRepository is one that is read, and pushed to by branches of its own.
+const ownRepository = `{read: [OWNER/REPO], push: {OWNER/REPO: ["agent/*"]}}`
 
 // templates in order of their names. Sources: gh-auth-token(1); GitLab, "Personal access
 // tokens" (any user for git) and issue 349461 (oauth2 alone for OAuth tokens; git takes no
@@ -34,9 +40,9 @@ var templates = []Template{
 		At: "anthropic", Requests: []string{"POST /v1/messages", "POST /v1/messages/count_tokens"}},
 	{Name: "github", Env: "GITHUB_TOKEN", Command: []string{"gh", "auth", "token"}, Lifetime: 50 * time.Minute,
 		Hosts: []string{"github.com", "api.github.com"}, As: Form{GitHub: true},
-		At: "github-api", Requests: []string{"GET,HEAD /repos/OWNER/REPO/**"}},
+		At: "github-api", Requests: []string{"GET,HEAD /repos/OWNER/REPO/**"}, GitAt: "github", Git: ownRepository},
 	{Name: "gitlab", Env: "GITLAB_TOKEN", Hosts: []string{"gitlab.com"}, As: Form{Basic: "oauth2"},
-		At: "gitlab", Requests: []string{"GET /GROUP/PROJECT.git/info/refs", "POST /GROUP/PROJECT.git/git-upload-pack"}},
+		At: "gitlab", Git: ownRepository},
 	{Name: "gitlab-api", Env: "GITLAB_TOKEN", Hosts: []string{"gitlab.com"},
 		At: "gitlab-api", Requests: []string{"GET,HEAD /api/v4/projects/NUMBER/**"}},
 	{Name: "huggingface", Env: "HF_TOKEN", Hosts: []string{"huggingface.co"},
@@ -64,24 +70,34 @@ func TemplateNamed(name string) (Template, bool) {
 // Lines are lines of `allow` in a workshop.yaml that use a credential: the template's one,
 // or for the zero template one for each host, with all requests that read.
 func (t Template) Lines(c Credential) (out []string) {
-	hosts, at, requests := c.Hosts, c.Name, []string{"GET,HEAD *"}
-	if t.Name != "" {
-		hosts, at, requests = c.Hosts[len(c.Hosts)-1:], t.At, t.Requests
-	}
-	for i, h := range hosts {
+	line := func(h Host, at string, more ...string) {
 		parts := []string{"host: " + quote(h.Name)}
 		if h.Port != 443 {
 			parts = append(parts, fmt.Sprintf("port: %d", h.Port))
 		}
-		name := at
-		if i > 0 {
-			name = fmt.Sprintf("%s-%d", at, i+1)
-		}
-		parts = append(parts, "at: "+name, `requests: ["`+strings.Join(requests, `", "`)+`"]`)
-		if t.EncodedPath {
-			parts = append(parts, "encoded_slash: true")
-		}
+		parts = append(append(parts, "at: "+at), more...)
 		out = append(out, "- {"+strings.Join(append(parts, "credential: "+c.Name), ", ")+"}")
+	}
+	requests := func(texts ...string) string { return `requests: ["` + strings.Join(texts, `", "`) + `"]` }
+	last := c.Hosts[len(c.Hosts)-1]
+	switch {
+	case t.Name == "":
+		for i, h := range c.Hosts {
+			at := c.Name
+			if i > 0 {
+				at = fmt.Sprintf("%s-%d", at, i+1)
+			}
+			line(h, at, requests("GET,HEAD *"))
+		}
+	case len(t.Requests) == 0:
+		line(last, t.At, "git: "+t.Git)
+	case t.EncodedPath:
+		line(last, t.At, requests(t.Requests...), "encoded_slash: true")
+	default:
+		if t.GitAt != "" && len(c.Hosts) > 1 {
+			line(c.Hosts[0], t.GitAt, "git: "+t.Git)
+		}
+		line(last, t.At, requests(t.Requests...))
 	}
 	return out
 }
