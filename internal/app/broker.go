@@ -68,8 +68,16 @@ func (env *Env) lease(ctx context.Context, r *Running, ready *Project, c *creds)
 	return err
 }
 
+// maxSocketPath bounds the path of a unix socket, in bytes: sun_path has 104 on macOS, 108 on
+// Linux, with a zero at its end (unix(7)).
+const maxSocketPath = 103
+
 // mayStartBroker refuses what needs a broker where nothing can start one.
 func (env *Env) mayStartBroker(ctx context.Context, ready *Project) error {
+	if n := len(brokerSocket(ready.Compiled.Facts.RuntimeDir)); n > maxSocketPath {
+		return Fail(CodeRefused, "the runtime directory %s is too long by %d bytes for the socket of the process that leases credentials; nothing was started",
+			Printable(ready.Compiled.Facts.RuntimeDir), n-maxSocketPath).Hint("set XDG_RUNTIME_DIR to a shorter directory of yours, or give the project a shorter name: `-p NAME`")
+	}
 	if env.Self != nil {
 		return nil
 	}
