@@ -16,6 +16,9 @@ import (
 // leaseTime is how long a value of a credential lasts; tests set it.
 var leaseTime = lease.Lasting
 
+// taken is called with each value that a request takes; tests set it.
+var taken = func(*leases.Held) {}
+
 // endpoint is the listener of one endpoint of a room.
 type endpoint struct {
 	at string
@@ -93,5 +96,9 @@ func (r *room) lease(rule *firewall.Rule) *leases.Held {
 	if !ok {
 		return nil
 	}
-	return r.guard.leases.Take(l)
+	h := r.guard.leases.Take(l)
+	if h != nil {
+		taken(h)
+	}
+	return h
 }

@@ -36,9 +36,12 @@ func TestMain(m *testing.M) {
 			panics.Serve(func() { panic("a test's panic") }, func() {})
 		}
 		fallthrough
-	case "guard with short leases", "guard":
-		if os.Getenv("GUARD_TEST_ROLE") == "guard with short leases" {
+	case "guard with short leases", "guard that panics with a value", "guard":
+		switch os.Getenv("GUARD_TEST_ROLE") {
+		case "guard with short leases":
 			leaseTime = 2 * time.Second
+		case "guard that panics with a value":
+			taken = panicWith
 		}
 		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 	case "room":
@@ -69,6 +72,8 @@ type world struct {
 	// role of the guard, if it isn't "guard"
 	role string
 	env  []string // more variables of processes
+	// stderr of processes; nil: this one's
+	stderr io.Writer
 	// anyIP makes rooms as on a kernel without netfilter
 	anyIP bool
 	// groups, by role, are where processes are started
@@ -207,6 +212,9 @@ func (w *world) start(ns *testnet.NS, role string, cred *syscall.Credential, arg
 	cmd.Env = append([]string{"GUARD_TEST_ROLE=" + role, "GORACE=halt_on_error=1"}, w.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
 	cmd.Stderr = os.Stderr
+	if w.stderr != nil {
+		cmd.Stderr = w.stderr
+	}
 	cmd.ExtraFiles, w.extra = w.extra, nil
 	r, wr, err := os.Pipe()
 	if err != nil {

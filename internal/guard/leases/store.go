@@ -3,6 +3,7 @@ package leases
 import (
 	"bytes"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -181,6 +182,10 @@ func (s *Store) Take(l lease.Line) *Held {
 	h.uses++
 	return h
 }
+
+// Format implements fmt.Formatter: fmt would show the value, in decimal, since it calls no
+// method of a field that isn't exported.
+func (h *Held) Format(s fmt.State, _ rune) { fmt.Fprintf(s, "(the credential %s)", h.line.Credential) }
 
 // Release ends a use.
 func (h *Held) Release() {
