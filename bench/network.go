@@ -50,7 +50,36 @@ func (b *bench) network() error {
 	guard, direct := m["Guard/connect+byte/guard ns/op"]/ms, m["Guard/connect+byte/direct ns/op"]/ms
 	b.add(row{what: "connect + first byte, added", against: "its limit above the direct " + number(direct, "ms"), ours: max(0, guard-direct), other: 0.3, unit: "ms", limit: 1})
 	b.add(row{what: "256 MiB in one stream", against: "direct", ours: m["Guard/throughput/guard ns/op"] / ms, other: m["Guard/throughput/direct ns/op"] / ms, unit: "ms", limit: 2})
+	if err := b.endpoints(); err != nil {
+		return err
+	}
 	return b.guardMemory()
+}
+
+// endpoints adds the rows of an endpoint with a credential, and of an ordinary line in the
+// same guard, each against TLS without a guard.
+func (b *bench) endpoints() error {
+	m, err := b.goBench("internal/guard", "Endpoint", "2s")
+	if err != nil {
+		return err
+	}
+	const ms = 1e6
+	at := func(name, way string) float64 { return m["Endpoint/"+name+" "+way+"-ns"] / ms }
+	direct := at("first-byte", "direct")
+	b.add(row{what: "endpoint: TLS + first byte, added", against: "its limit above the direct " + number(direct, "ms"), ours: max(0, at("first-byte", "endpoint")-direct), other: 0.7, unit: "ms", limit: 1})
+	b.add(row{what: "ordinary line: TLS + first byte, added", against: "its limit above the direct " + number(direct, "ms"), ours: max(0, at("first-byte", "line")-direct), other: 0.3, unit: "ms", limit: 1})
+	for _, x := range []struct{ what, name string }{{"256 MiB in one stream", "throughput"}, {"1,000 requests on one connection", "requests"}} {
+		for _, way := range []struct {
+			what, name string
+			limit      float64
+		}{{"endpoint", "endpoint", 1 / 0.4}, {"ordinary line", "line", 2}} {
+			if x.name == "requests" {
+				way.limit = 0 // no promise
+			}
+			b.add(row{what: way.what + ": " + x.what, against: "direct TLS", ours: at(x.name, way.name), other: at(x.name, "direct"), unit: "ms", limit: way.limit})
+		}
+	}
+	return nil
 }
 
 // guardMemory adds the rows of the guard's memory, the kernel's buffers included.
