@@ -112,7 +112,7 @@ func (c *creds) checkAgents(ctx context.Context, env *Env, ready *Project, f *Fa
 			blob, err := env.agentKey(ctx, ready, x)
 			if err != nil {
 				add(fmt.Sprintf("the key %s (%s): %s", x.Name, x.Agent, firstLine(err)))
-				f.Hint("start an agent with the key, and run this again in its shell: `eval $(ssh-agent)`, `ssh-add`; `ssh-add -l` shows its keys")
+				f.Hint("%s", hintAgent)
 				continue
 			}
 			found[x.Agent] = blob
@@ -131,6 +131,15 @@ func (env *Env) agentKey(ctx context.Context, ready *Project, c credential.Crede
 				return x.Key, nil
 			}
 		}
+	}
+	return env.agentHas(c.Agent)
+}
+
+const hintAgent = "start an agent with the key, and run this again in its shell: `eval $(ssh-agent)`, `ssh-add`; `ssh-add -l` shows its keys"
+
+// agentHas returns the public key of a fingerprint, if the user's agent has it.
+func (env *Env) agentHas(fingerprint string) ([]byte, error) {
+	if env.Getenv(agentVariable) == "" {
 		return nil, errors.New(agentVariable + " isn't set: there is no ssh-agent")
 	}
 	conn, err := dialAgent(env.Getenv(agentVariable))
@@ -141,7 +150,7 @@ func (env *Env) agentKey(ctx context.Context, ready *Project, c credential.Crede
 	if err := conn.SetDeadline(time.Now().Add(agentDial)); err != nil {
 		return nil, err
 	}
-	return sshagent.Find(conn, c.Agent)
+	return sshagent.Find(conn, fingerprint)
 }
 
 func dialAgent(socket string) (net.Conn, error) {

@@ -164,6 +164,7 @@ func own(env *Env, ready *Project, all []credential.Credential) error {
 	for _, x := range all {
 		check("the value of the credential "+x.Name, x.Source.File)
 		check("the `ca` of the credential "+x.Name, x.Authorities)
+		check("the `known_hosts` of the credential "+x.Name, x.KnownHosts)
 		if len(x.Source.Command) > 0 {
 			check("the command of the credential "+x.Name, x.Source.Command[0], ready.Dir)
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/llmdo/workshop/internal/broker"
 	"github.com/llmdo/workshop/internal/credential"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/secretsource"
@@ -16,8 +17,10 @@ import (
 type TestedCredential struct {
 	CredentialInfo
 	Took time.Duration
+	// IsKey: it is a key of the user's ssh-agent, which signs and has no value.
+	IsKey bool
 	// Headers are those that carry the value, one for each of Hosts: "x-api-key" or
-	// "Authorization: Bearer".
+	// "Authorization: Bearer"; of a key: who signs.
 	Headers []string
 }
 
@@ -30,6 +33,9 @@ func (env *Env) TestCredential(ctx context.Context, name string) (TestedCredenti
 	c, err := f.named(name)
 	if err != nil {
 		return TestedCredential{}, err
+	}
+	if c.Agent != "" {
+		return env.testAgent(f, c)
 	}
 	began := time.Now()
 	value, err := c.Source.Read(ctx, env.Lookup)
@@ -48,6 +54,28 @@ func (env *Env) TestCredential(ctx context.Context, name string) (TestedCredenti
 	t := TestedCredential{CredentialInfo: credentialInfo(c), Took: took}
 	for _, h := range c.Hosts {
 		t.Headers = append(t.Headers, c.As.Describe(h.Name))
+	}
+	return t, nil
+}
+
+// testAgent looks whether the user's ssh-agent has a key, and known_hosts its hosts.
+func (env *Env) testAgent(f *credentialsText, c credential.Credential) (TestedCredential, error) {
+	began := time.Now()
+	_, err := env.agentHas(c.Agent)
+	if err != nil {
+		return TestedCredential{}, Fail(CodeFailed, "%s: the key %s: %w", f.place(c), c.Name, err).Hint("%s", hintAgent)
+	}
+	t := TestedCredential{CredentialInfo: credentialInfo(c), Took: time.Since(began), IsKey: true}
+	for _, h := range c.Hosts {
+		keys, err := knownKeys(c, broker.AgentHost(h))
+		switch {
+		case err != nil:
+			return TestedCredential{}, Fail(CodeFailed, "%s: the key %s: %w", f.place(c), c.Name, err)
+		case len(keys) == 0:
+			return TestedCredential{}, Fail(CodeFailed, "%s: %s has no key of %s", f.place(c), env.Shown(c.KnownHosts), h).
+				Hint("log in there once yourself, and compare the key of the host that ssh shows")
+		}
+		t.Headers = append(t.Headers, "signed by your ssh-agent")
 	}
 	return t, nil
 }

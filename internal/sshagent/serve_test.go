@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -33,8 +34,8 @@ func keyring(t *testing.T, keys ...any) func() (io.ReadWriteCloser, error) {
 	}
 }
 
-// serve has a client of a worker's program, and the verdicts that were said.
-func serve(t *testing.T, keys []Key, dial func() (io.ReadWriteCloser, error)) (agent.ExtendedAgent, net.Conn, *[]Verdict) {
+// serve has the connection of a worker's program, and the verdicts that were said.
+func serve(t *testing.T, keys []Key, dial func() (io.ReadWriteCloser, error)) (net.Conn, *[]Verdict) {
 	t.Helper()
 	here, there := net.Pipe()
 	t.Cleanup(func() { here.Close() })
@@ -43,7 +44,7 @@ func serve(t *testing.T, keys []Key, dial func() (io.ReadWriteCloser, error)) (a
 		_ = Serve(there, keys, dial, func(v Verdict) { said = append(said, v) })
 		there.Close()
 	}()
-	return agent.NewClient(here), here, &said
+	return here, &said
 }
 
 func TestServe(t *testing.T) {
@@ -55,7 +56,8 @@ func TestServe(t *testing.T) {
 		{Name: "work", Blob: blob(user), Hosts: []Host{{"git.example", 22, [][]byte{blob(host)}}}, Namespaces: []string{"git"}},
 		{Name: "old", Blob: blob(rsaUser), Namespaces: []string{"git"}},
 	}
-	a, _, said := serve(t, keys, keyring(t, otherKey, userKey, rsaKey))
+	c, said := serve(t, keys, keyring(t, otherKey, userKey, rsaKey))
+	a := agent.NewClient(c)
 	list, err := a.List()
 	if err != nil || len(list) != 2 || !bytes.Equal(list[0].Blob, blob(user)) || list[0].Comment != "work" {
 		t.Fatalf("%v %v", list, err)
@@ -106,10 +108,11 @@ func TestServeBounds(t *testing.T) {
 	keys := []Key{{Name: "work", Blob: blob(user), Namespaces: []string{"git"}}}
 	for name, n := range map[string]uint32{"too long": MaxMessage + 1, "empty": 0, "endless": 1<<32 - 1} {
 		t.Run(name, func(t *testing.T) {
-			_, c, _ := serve(t, keys, nil)
+			c, _ := serve(t, keys, nil)
 			if _, err := c.Write(binary.BigEndian.AppendUint32(nil, n)); err != nil {
 				t.Fatal(err)
 			}
+			_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 			if got, err := c.Read(make([]byte, 1)); err != io.EOF {
 				t.Errorf("got %d bytes, %v", got, err)
 			}
@@ -119,7 +122,7 @@ func TestServeBounds(t *testing.T) {
 		"keys": {msgKeys, 0, 0, 0, 0}, "success": {msgSuccess}, "a signature and more": {msgSignature, 0, 0, 0, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, _, _ := serve(t, keys, func() (io.ReadWriteCloser, error) {
+			c, _ := serve(t, keys, func() (io.ReadWriteCloser, error) {
 				here, there := net.Pipe()
 				go func() {
 					_, _ = readMessage(there)
@@ -127,8 +130,12 @@ func TestServeBounds(t *testing.T) {
 				}()
 				return here, nil
 			})
-			if sig, err := a.Sign(user.PublicKey(), messageOf("git")); err == nil {
-				t.Errorf("got %v", sig)
+			_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+			if err := writeMessage(c, signOf(user, messageOf("git"), 0)); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := readMessage(c); err != nil || !bytes.Equal(got, []byte{msgFailure}) {
+				t.Errorf("got %v, %v", got, err)
 			}
 		})
 	}

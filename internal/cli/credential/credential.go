@@ -89,7 +89,11 @@ says what to do, and exits with 1.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "%s: %s has a value, read in %v\n", t.Name, app.Printable(t.Source), t.Took.Round(time.Millisecond))
+			has := "has a value, read in"
+			if t.IsKey {
+				has = "has the key, found in"
+			}
+			fmt.Fprintf(a.Out, "%s: %s %s %v\n", t.Name, app.Printable(t.Source), has, t.Took.Round(time.Millisecond))
 			w := a.Table()
 			for i, host := range t.Hosts {
 				fmt.Fprintf(w, "  %s\t%s\n", host, app.Printable(t.Headers[i]))
