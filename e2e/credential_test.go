@@ -85,14 +85,14 @@ func credentialed(t *testing.T, intent string) (s *scenario.Scenario, u *journal
 }
 
 // agreed brings it up with what a refused `up` has printed.
-func agreed(s *scenario.Scenario, flags []string) {
+func agreed(s *scenario.Scenario, flags []string) scenario.Done {
 	s.Helper()
 	digest := digestOf(s, flags...)
 	if len(s.Containers()) > 0 {
 		s.Fatal("a refused `up` started something")
 	}
 	says(s, s.Expect(4, append([]string{"up", "--accept-credentials", "0000000000000000"}, flags...)...), "others than those of the digest")
-	s.Up(append([]string{"--accept-credentials", digest}, flags...)...)
+	return s.Up(append([]string{"--accept-credentials", digest}, flags...)...)
 }
 
 // digestOf is the digest of the lines with which a first `up` is refused.

@@ -123,7 +123,7 @@ func credentialTools(t *testing.T) (s *scenario.Scenario, hosts map[string]*priv
 	edit(s, "        - allowed.example.org   # nothing that a tool needs\n", lines.String()+"        - cdn.example.org\n")
 	edit(s, "      NPM_CONFIG_CAFILE: /ca.pem\n      NPM_CONFIG_REGISTRY: https://npm.example.org\n", "      GONOSUMDB: example.org/*\n")
 	edit(s, "      PIP_CERT: /ca.pem\n      PIP_INDEX_URL: https://pypi.example.org/simple\n", "")
-	agreed(s, []string{"--credentials", file})
+	says(s, agreed(s, []string{"--credentials", file}), "workers may call models at models.example.org with your credentials (anthropic), and no budget of a run bounds what that costs")
 	return s, hosts
 }
 
@@ -226,6 +226,8 @@ func TestB32_CredentialTools(t *testing.T) {
 		}
 	})
 
+	// The dummies in the worker's environment are no keys (B44).
+	t.Run("verify", func(t *testing.T) { s.Expect(0, "verify", "builder") })
 	t.Run("a stream of a model", func(t *testing.T) { streams(t, s, hosts["anthropic"]) })
 }
 

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
@@ -34,6 +35,8 @@ type Preset struct {
 	// Source is the address of the public page that the facts are from.
 	Source string `json:"source"`
 	Rules  []Rule `json:"rules"`
+	// Models: its hosts run models, and a call there costs its caller.
+	Models bool `json:"models,omitempty"`
 	// Environment is what leads the preset's tools to an endpoint of its name: variables of
 	// a worker, in whose values ${URL} is the endpoint's address. Nil: there is nothing
 	// that all of them read.
@@ -97,6 +100,17 @@ func Get(name string) (Preset, bool) {
 	return p, true
 }
 
+// OfModels reports whether a preset of models has the host, or is the one of that name.
+func OfModels(preset, host string) bool {
+	for _, name := range Names() {
+		p, _ := Get(name)
+		if p.Models && (name == preset || slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.Host.String() == host })) {
+			return true
+		}
+	}
+	return false
+}
+
 // parse reads a data file.
 func parse(name string, data []byte) (Preset, error) {
 	var raw struct {
@@ -107,13 +121,14 @@ func parse(name string, data []byte) (Preset, error) {
 		Rules       []struct{ Host, Ports, Purpose string }
 		Environment map[string]string
 		Tokens      []string
+		Models      bool
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&raw); err != nil {
 		return Preset{}, err
 	}
-	p := Preset{Name: name, Version: raw.Version, Description: raw.Description, Note: raw.Note, Source: raw.Source, Environment: raw.Environment, Tokens: raw.Tokens}
+	p := Preset{Name: name, Version: raw.Version, Description: raw.Description, Note: raw.Note, Source: raw.Source, Environment: raw.Environment, Tokens: raw.Tokens, Models: raw.Models}
 	for _, r := range raw.Rules {
 		host, err := firewall.ParseHostPattern(r.Host)
 		if err != nil {

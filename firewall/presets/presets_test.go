@@ -90,6 +90,20 @@ func TestEveryPreset(t *testing.T) {
 	}
 }
 
+func TestOfModels(t *testing.T) {
+	for _, x := range []struct {
+		preset, host string
+		want         bool
+	}{
+		{"x", "api.anthropic.com", true}, {"x", "api.openai.com", true}, {"anthropic", "models.example.org", true},
+		{"npm", "registry.npmjs.org", false}, {"", "", false}, {"x", "anthropic", false},
+	} {
+		if got := OfModels(x.preset, x.host); got != x.want {
+			t.Errorf("OfModels(%q, %q) = %v, want %v", x.preset, x.host, got, x.want)
+		}
+	}
+}
+
 // shared are hosts of storage where the path or the bucket tells whose it is:
 // whoever reaches one reaches everybody's.
 var shared = map[string]bool{

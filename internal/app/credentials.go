@@ -76,6 +76,7 @@ func (env *Env) agreeCredentials(ctx context.Context, r *Running, ready *Project
 		err = env.mayStartBroker(ctx, ready)
 	}
 	if err == nil {
+		env.warnModelCalls(c.lines)
 		err = c.agree(ctx, env, ready.Dir)
 	}
 	return c, err

@@ -295,6 +295,10 @@ func TestBroken(t *testing.T) {
 		{"a terminal", "B43", status("tty", "34816")},
 		{"a key of a model", "B44 B45", say("environ", "ANTHROPIC_API_KEY,COLOUR,HOME")},
 		{"a configured key of a model", "B44", func(w *Worker) { w.Outside.Env = append(w.Outside.Env, "OPENAI_API_KEY=x") }},
+		{"a dummy in the place of a key", "", func(w *Worker) {
+			w.Outside.Env = append(w.Outside.Env, "OPENAI_API_KEY="+firewall.DummyToken)
+			say("environ", "COLOUR,HOME,OPENAI_API_KEY")(w)
+		}},
 		{"a variable of the caller", "B45", func(w *Worker) { w.Outside.Env = append(w.Outside.Env, "MY_TOKEN=0123456789") }},
 		{"queued signals", "B60", shown(func(p *Process) { p.Limits["Max pending signals"] = "96365" })},
 	} {
