@@ -21,7 +21,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/e2e/scenario"
-	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 const canary, canary2 = "canary-7f3a/91+c", "canary-second-0b"
@@ -64,11 +63,7 @@ func credentialed(t *testing.T, intent string) (s *scenario.Scenario, u *journal
 	s = scenario.New(t, "restricted", intent)
 	name = s.Project
 	u = &journal{}
-	s.Internet.Site("allowed.example.org", u)
-	t.Cleanup(func() {
-		s.Internet.Site("allowed.example.org", nil)
-		s.Internet.Answer("allowed.example.org", testnet.A(testnet.Allowed))
-	})
+	t.Cleanup(s.Internet.Site("allowed.example.org", u))
 	s.Env = append(s.Env, "SSL_CERT_FILE="+filepath.Join(s.Dir, "ca.pem"))
 	edit(s, "- allowed.example.org\n", "- {host: allowed.example.org, at: api, requests: [\"GET,HEAD /repos/**\"], credential: "+name+"}\n")
 	dir := s.TempDir()

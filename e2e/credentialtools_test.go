@@ -99,7 +99,7 @@ func credentialTools(t *testing.T) (s *scenario.Scenario, hosts map[string]*priv
 	hosts = map[string]*private{}
 	var lines, entries strings.Builder
 	for _, x := range toolHosts {
-		p := &private{header: "Authorization", value: "Bearer canary-" + x.at, next: s.Internet.Handler(x.host)}
+		p := &private{header: "Authorization", value: "Bearer canary-" + x.at, next: s.Internet.Served(x.host)}
 		switch x.at {
 		case "pypi":
 			p.value = "Basic " + base64.StdEncoding.EncodeToString([]byte("__token__:canary-pypi"))
@@ -107,7 +107,7 @@ func credentialTools(t *testing.T) (s *scenario.Scenario, hosts map[string]*priv
 			p.header, p.value = "X-Api-Key", "canary-anthropic"
 		}
 		hosts[x.at] = p
-		serve(s, x.host, p)
+		t.Cleanup(s.Internet.Site(x.host, p))
 		fmt.Fprintf(&lines, "        - {host: %s, at: %s, credential: %s, %s}\n", x.host, x.at, x.at, x.line)
 		ca := ""
 		if x.at == "pypi" || x.at == "foreign" {
@@ -125,13 +125,6 @@ func credentialTools(t *testing.T) (s *scenario.Scenario, hosts map[string]*priv
 	edit(s, "      PIP_CERT: /ca.pem\n      PIP_INDEX_URL: https://pypi.example.org/simple\n", "")
 	says(s, agreed(s, []string{"--credentials", file}), "workers may call models at models.example.org with your credentials (anthropic), and no budget of a run bounds what that costs")
 	return s, hosts
-}
-
-// serve has a host served by h until the test ends.
-func serve(s *scenario.Scenario, host string, h http.Handler) {
-	before := s.Internet.Handler(host)
-	s.Internet.Site(host, h)
-	s.Cleanup(func() { s.Internet.Site(host, before) })
 }
 
 // B32, B33: the tools that people use work at private hosts without a token of their own:
@@ -161,7 +154,7 @@ func TestB32_CredentialTools(t *testing.T) {
 	// Its certificate is by an authority that the user's file names.
 	t.Run("pip", func(t *testing.T) {
 		needs(t, "python3", "pip3")
-		index, wheel := hosts["pypi"].next, s.Internet.Handler(testnet.FilesHost)
+		index, wheel := hosts["pypi"].next, s.Internet.Served(testnet.FilesHost)
 		hosts["pypi"].next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			name, ok := strings.CutPrefix(r.URL.Path, "/files/")
 			switch {
@@ -217,7 +210,7 @@ func TestB32_CredentialTools(t *testing.T) {
 		needs(t, "curl")
 		const weights = "these are weights"
 		cdn := &private{next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, weights) })}
-		serve(s, "cdn.example.org", cdn)
+		t.Cleanup(s.Internet.Site("cdn.example.org", cdn))
 		hosts["huggingface"].next = http.RedirectHandler("https://cdn.example.org/weights", http.StatusFound)
 		sh(t, 0, `curl -sSfL -H "Authorization: Bearer $HF_TOKEN" "$HF_ENDPOINT/acme/model/resolve/main/weights.bin"`, weights)
 		hosts["huggingface"].only(t)

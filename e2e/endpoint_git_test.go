@@ -21,7 +21,7 @@ func TestEndpointGit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Internet.Site(testnet.GitHost, host)
+	t.Cleanup(s.Internet.Site(testnet.GitHost, host))
 	s.Env = append(s.Env, "SSL_CERT_FILE="+filepath.Join(s.Dir, "ca.pem"))
 	edit(s, "        - allowed.example.org   # nothing that a tool needs\n",
 		"        - {host: "+testnet.GitHost+", at: git, git: {read: [acme/lib], push: {acme/app: [\"agent/*\"]}}}\n")

@@ -43,7 +43,7 @@ func (m *namespaceMachine) importImage(s *Scenario, ref string, tar []byte) erro
 	if err := remote.Write(at, image); err != nil {
 		return err
 	}
-	s.Internet.Site(to.Context().RegistryStr(), handler)
+	s.Cleanup(s.Internet.Site(to.Context().RegistryStr(), handler))
 	return nil
 }
 

@@ -84,9 +84,21 @@ func (z *zone) forget() {
 // Answer sets what both DNS servers say about a name. No record at all means
 // that the name exists without records; names never set don't exist.
 func (in *Internet) Answer(name string, records ...Record) {
-	in.zone.mu.Lock()
-	defer in.zone.mu.Unlock()
-	in.zone.names[dns.CanonicalName(name)] = records
+	in.zone.set(name, records, true)
+}
+
+// set says what a name has, or that it doesn't exist, and returns what it had.
+func (z *zone) set(name string, records []Record, exists bool) (before []Record) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	name = dns.CanonicalName(name)
+	before = z.names[name]
+	if exists {
+		z.names[name] = records
+	} else {
+		delete(z.names, name)
+	}
+	return before
 }
 
 // Queries returns the DNS queries so far, in order.

@@ -50,19 +50,27 @@ func (in *Internet) Packages(npm, index, files string) {
 	}
 }
 
-// Site serves a host of its own on 80 and 443, instead of an [Echo].
-func (in *Internet) Site(host string, h http.Handler) {
+// Site serves a host of its own on 80 and 443, instead of an [Echo] or what served it before,
+// which restore puts back with what DNS said of the host.
+func (in *Internet) Site(host string, h http.Handler) (restore func()) {
 	in.mu.Lock()
 	if in.sites == nil {
 		in.sites = map[string]http.Handler{}
 	}
+	before := in.sites[host]
 	in.sites[host] = h
 	in.mu.Unlock()
-	in.Answer(host, A(packagesAddr))
+	answers := in.zone.set(host, []Record{A(packagesAddr)}, true)
+	return func() {
+		in.mu.Lock()
+		in.sites[host] = before
+		in.mu.Unlock()
+		in.zone.set(host, answers, answers != nil)
+	}
 }
 
-// Handler is what serves a host; nil: an [Echo].
-func (in *Internet) Handler(host string) http.Handler {
+// Served is what serves a host; nil: an [Echo].
+func (in *Internet) Served(host string) http.Handler {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.sites[host]

@@ -75,7 +75,7 @@ func (in *Internet) web(w http.ResponseWriter, r *http.Request) {
 		sendBytes(w, n)
 		return
 	}
-	if s := in.Handler(r.Host); s != nil {
+	if s := in.Served(r.Host); s != nil {
 		s.ServeHTTP(w, r)
 		return
 	}
