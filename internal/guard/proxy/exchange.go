@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"runtime"
 	"strings"
 	"time"
 
@@ -32,7 +31,7 @@ func (s *httpSession) exchange(req *http.Request) (keep bool, err error) {
 	forget(req)
 	s.large.free()
 	body := s.send(req)
-	cw := writers.Get().(*bufio.Writer)
+	cw := s.up.toClient()
 	cw.Reset(s.up.size.Writer(s.c))
 	keep, err = s.respond(cw, req, upgrade, body)
 	s.stop(body)
@@ -99,18 +98,18 @@ func (s *httpSession) stop(x *sending) {
 // still be being sent.
 func (s *httpSession) respond(cw *bufio.Writer, req *http.Request, upgrade string, body *sending) (keep bool, err error) {
 	// Reads from the upstream first flush what is buffered for the client.
-	fl := &flusher{from: s.up.stream(), to: cw, large: &s.largeUp}
-	s.ubr.Reset(fl)
+	h := &heads{from: s.up.reader(cw), large: &s.largeUp}
+	s.ubr.Reset(h)
 	var resp *http.Response
 	for informational := 0; ; informational++ {
 		if informational > maxInformational {
 			return false, errInformational
 		}
-		fl.head()
+		h.head()
 		if resp, err = http.ReadResponse(s.ubr, req); err != nil {
 			return false, s.broken(err)
 		}
-		fl.inHead = false
+		h.inHead = false
 		s.answered(resp)
 		if len(resp.Header) > smallLines && !s.largeUp.take() {
 			return false, errBusy
@@ -200,6 +199,7 @@ type clientReader struct {
 	to *bufio.Writer // nil between bodies
 	// failed: a connection ended, so that an error isn't the body's fault.
 	failed bool
+	turn   buffers.Turn
 }
 
 func (r *clientReader) Read(b []byte) (n int, err error) {
@@ -209,8 +209,9 @@ func (r *clientReader) Read(b []byte) (n int, err error) {
 			return 0, err
 		}
 	}
-	runtime.Gosched()
-	return r.c.Read(b)
+	n, err = r.c.Read(b)
+	r.turn.Took(n)
+	return n, err
 }
 
 // chunks reads a chunked body from the client; a malformed chunk is a

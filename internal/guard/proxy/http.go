@@ -76,14 +76,36 @@ type upstream struct {
 }
 
 // Buffers return to these pools when their connection has ended in order, not by
-// defer: after a panic another goroutine may still hold them.
+// defer: after a panic another goroutine may still hold them. Wide ones are for TLS of
+// connections that have plenty of memory: what is read at a time below it, and written at a
+// time to the client. 16 of them ([buffers.For]) are 3 MiB.
 var (
-	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4<<10) }}
-	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 2<<10) }}
+	readers     = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4<<10) }}
+	writers     = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 2<<10) }}
+	wideReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, wideReader) }}
+	wideWriters = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, wideWriter) }}
 )
 
-func putReader(br *bufio.Reader) { br.Reset(nil); readers.Put(br) }
-func putWriter(w *bufio.Writer)  { w.Reset(nil); wipe(w); writers.Put(w) }
+const wideReader, wideWriter = 128 << 10, 64 << 10
+
+func putReader(br *bufio.Reader) {
+	br.Reset(nil)
+	if br.Size() == wideReader {
+		wideReaders.Put(br)
+	} else {
+		readers.Put(br)
+	}
+}
+
+func putWriter(w *bufio.Writer) {
+	w.Reset(nil)
+	wipe(w)
+	if w.Size() == wideWriter {
+		wideWriters.Put(w)
+	} else {
+		writers.Put(w)
+	}
+}
 
 // run serves requests until one ends the connection.
 func (s *httpSession) run() {
@@ -360,6 +382,9 @@ func (s *httpSession) drop() {
 	}
 	s.room.Flows.set(s.flow, nil, func() { s.upTo, s.flowUp = upstream{}, nil })
 	s.up.end()
+	if s.up.tls != nil && s.up.tls.wide != nil {
+		putReader(s.up.tls.wide)
+	}
 	putReader(s.ubr)
 	putWriter(s.requests.ubw)
 	s.up, s.ubr, s.requests.ubw = nil, nil, nil

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/textproto"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,40 +90,49 @@ func lastHop(req *http.Request) (bool, error) {
 
 // flusher reads from one side and, before it blocks, flushes the buffer of the
 // other: streams flow without a write per line.
-//
-// While it reads a response's head it counts: net/http accepts heads of any length
-// (B60).
 type flusher struct {
 	from io.Reader
-	to   *bufio.Writer
+	to   *bufio.Writer // nil: nothing to flush
+	turn buffers.Turn
+}
 
+func (f *flusher) Read(b []byte) (int, error) {
+	if f.to != nil {
+		if err := f.to.Flush(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := f.from.Read(b)
+	f.turn.Took(n)
+	return n, err
+}
+
+// heads reads responses, and counts while it reads the head of one: net/http accepts heads of
+// any length (B60).
+type heads struct {
+	from         io.Reader
 	inHead       bool
 	bytes, lines int
 	large        *place
 }
 
 // head begins to count.
-func (f *flusher) head() { f.inHead, f.bytes, f.lines = true, 0, 0 }
+func (h *heads) head() { h.inHead, h.bytes, h.lines = true, 0, 0 }
 
-func (f *flusher) Read(b []byte) (int, error) {
-	if err := f.to.Flush(); err != nil {
-		return 0, err
+func (h *heads) Read(b []byte) (int, error) {
+	if !h.inHead {
+		return h.from.Read(b)
 	}
 	// Bytes buffered before belong to the head if more is requested.
-	if f.inHead {
-		switch {
-		case f.bytes > maxHead, f.lines > maxLines:
-			return 0, errHeadTooLarge
-		case f.bytes >= smallHead && !f.large.take():
-			return 0, errBusy
-		}
+	switch {
+	case h.bytes > maxHead, h.lines > maxLines:
+		return 0, errHeadTooLarge
+	case h.bytes >= smallHead && !h.large.take():
+		return 0, errBusy
 	}
-	runtime.Gosched()
-	n, err := f.from.Read(b)
-	if f.inHead {
-		f.bytes += n
-		f.lines += bytes.Count(b[:n], []byte("\n"))
-	}
+	n, err := h.from.Read(b)
+	h.bytes += n
+	h.lines += bytes.Count(b[:n], []byte("\n"))
 	return n, err
 }
 

@@ -1,16 +1,19 @@
 package proxy
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
 	"github.com/llmdo/workshop/internal/guard/egress"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/share"
 )
 
 // roots are what the host's certificate is verified by: those that came with the credential,
@@ -47,11 +50,18 @@ func (e *endpoint) secure(ctx context.Context, w *way, host string) error {
 	if !ok {
 		return errBusy
 	}
-	w.place = &place
-	c := tls.Client(rawWay{w}, &tls.Config{ServerName: host, RootCAs: roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+	t := &secured{from: flusher{from: w}, place: place}
+	below := rawWay{w, &t.from}
+	if w.size.Splice {
+		t.wide = wideReaders.Get().(*bufio.Reader)
+		t.wide.Reset(&t.from)
+		below.from = t.wide
+	}
+	w.tls = t // what ends the way frees the place
+	t.Conn = tls.Client(below, &tls.Config{ServerName: host, RootCAs: roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
 	ctx, cancel := context.WithTimeout(ctx, egress.Timeout)
 	defer cancel()
-	if err := c.HandshakeContext(ctx); err != nil {
+	if err := t.HandshakeContext(ctx); err != nil {
 		if bad := new(tls.CertificateVerificationError); errors.As(err, &bad) {
 			e, why := w.event, whyUnverified(bad.Err)
 			e.Verdict, e.Reason, e.Why = events.Note, events.ReasonCertificate, "allowed, but "+why
@@ -60,8 +70,17 @@ func (e *endpoint) secure(ctx context.Context, w *way, host string) error {
 		}
 		return fmt.Errorf("tls: %w", err)
 	}
-	w.tls = c
 	return nil
+}
+
+// secured is TLS with the host of an endpoint.
+type secured struct {
+	*tls.Conn
+	from  flusher // what TLS reads from
+	place share.Place
+	// wide, if set, is between both: all records that it has are few writes to the client,
+	// each of which wakes it.
+	wide *bufio.Reader
 }
 
 // certificateError is why a host's certificate isn't accepted, in fixed words.
@@ -85,7 +104,12 @@ func whyUnverified(err error) string {
 
 // rawWay is a way as the connection below TLS: its bytes are counted, and bounded by the
 // line's budget.
-type rawWay struct{ *way }
+type rawWay struct {
+	*way
+	from io.Reader
+}
+
+func (w rawWay) Read(b []byte) (int, error) { return w.from.Read(b) }
 
 func (w rawWay) Close() error                       { return w.conn.Close() }
 func (w rawWay) LocalAddr() net.Addr                { return w.conn.LocalAddr() }

@@ -1,8 +1,8 @@
 package proxy
 
 import (
+	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -19,7 +19,6 @@ import (
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/policy"
-	"github.com/llmdo/workshop/internal/guard/share"
 )
 
 // way is an upstream connection: its client, its destination, and what it carried.
@@ -33,8 +32,7 @@ type way struct {
 	rule   *firewall.Rule // that allowed it; nil: none did
 	budget *budget        // the rule's; nil: no bound
 	size   buffers.Size
-	tls    *tls.Conn    // over conn, to the host of an endpoint; nil: none
-	place  *share.Place // of tls
+	tls    *secured // over conn, to the host of an endpoint; nil: none
 	// decide decides by another policy; nil: the way always stays allowed.
 	decide func(*policy.Room) firewall.Decision
 
@@ -99,8 +97,8 @@ func (w *way) begin() {
 // end closes the way and reports what it carried.
 func (w *way) end() {
 	w.ended.Do(func() {
-		if w.place != nil {
-			defer w.place.Free()
+		if w.tls != nil {
+			defer w.tls.place.Free()
 		}
 		if !w.over.Load() {
 			w.conn.Close()
@@ -144,6 +142,24 @@ func (w *way) stream() io.ReadWriter {
 		return w.tls
 	}
 	return w
+}
+
+// toClient is a buffer for a response; [putWriter] takes it back.
+func (w *way) toClient() *bufio.Writer {
+	if w.tls != nil && w.tls.wide != nil {
+		return wideWriters.Get().(*bufio.Writer)
+	}
+	return writers.Get().(*bufio.Writer)
+}
+
+// reader is what responses are read from: before it waits, what is buffered for the client is
+// flushed.
+func (w *way) reader(toClient *bufio.Writer) io.Reader {
+	if w.tls != nil {
+		w.tls.from.to = toClient
+		return w.tls
+	}
+	return &flusher{from: w, to: toClient}
 }
 
 // Read reads from the upstream.
