@@ -14,6 +14,7 @@ var beyond = map[string]string{
 	"approvals-rules":                   `what a rule may match depends on its tool`,
 	"cidr-never":                        `needs arithmetic with addresses`,
 	"network-proxy-port":                `needs arithmetic with ports`,
+	"network-proxy-user":                "a text with a variable looks the same",
 	"delegation-cycle":                  `needs the other worker files`,
 	"delegate-reaches-more":             `needs the other worker files`,
 	"delegation-to-itself":              `needs the other worker files`,

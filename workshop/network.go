@@ -19,7 +19,7 @@ type networkForm struct {
 	Deny   *[]denyLine           `key:"deny" example:"write deny: [gist.github.com]" doc:"What is never reached; deny wins over allow."`
 	Agents *[]Agent              `key:"agents" example:"write agents: [{ssh: work-key, hosts: [git.example.org]}]" doc:"What the user's ssh-agent signs: log-ins by SSH, and commits. A worker with a network of its own has none but those that it names."`
 	DNS    *[]Upstream           `key:"dns" example:"write dns: [198.51.100.53]" doc:"Upstream resolvers of the guard; default: the engine's. An address of the machine itself must come from a variable of yours."`
-	Proxy  *Upstream             `key:"proxy" example:"write proxy: http://proxy.internal:3128" doc:"Upstream HTTP proxy of the guard; default: none. An address of the machine itself must come from a variable of yours."`
+	Proxy  *Upstream             `key:"proxy" example:"write proxy: http://proxy.internal:3128" doc:"Upstream HTTP proxy of the guard; default: none. An address of the machine itself, a user and a password must come from a variable of yours."`
 	Room   *Value[string]        `key:"room" validate:"oneof=shared own" literal:"The rooms are part of the generated project." example:"write room: own" default:"shared" doc:"Share the network namespace with workers of the same policy, or with no other worker (own). Imported workers share theirs only with those of the same import."`
 }
 

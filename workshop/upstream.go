@@ -22,9 +22,22 @@ func (u *Upstream) decode(d *decoder, n *node, f *field) bool {
 	if f != nil && f.keyName == "dns" {
 		d.checkResolver(*u)
 	} else {
-		d.checkProxy(*u)
+		d.checkProxy(*u, s)
 	}
 	return d.errors == before
+}
+
+// userInfoOf returns whose the user and the password of a proxy's URL are: the user's only
+// where all bytes of both are.
+func (s scalar) userInfoOf() Origin {
+	text := s.text()
+	from := strings.Index(text, "://") + len("://")
+	info := text[from:max(from, strings.LastIndexByte(text, '@'))]
+	name, password, _ := strings.Cut(info, ":")
+	if name != "" && s.originOf(from, from+len(name)) != OfUser || password != "" && s.originOf(from+len(info)-len(password), from+len(info)) != OfUser {
+		return OfFile
+	}
+	return OfUser
 }
 
 func (*Upstream) schema(g *schemaMaker) object { return object{"type": "string"} }
@@ -87,7 +100,7 @@ const proxyPattern = `^http://[^/\s]+/?$`
 
 var proxyRE = lazily(proxyPattern)
 
-func (d *decoder) checkProxy(x Upstream) {
+func (d *decoder) checkProxy(x Upstream, s scalar) {
 	if x.V == "" {
 		return
 	}
@@ -98,6 +111,9 @@ func (d *decoder) checkProxy(x Upstream) {
 	switch {
 	case err != nil:
 		d.fail(x.Source.Range, "bad-value", err.Error(), "write proxy: http://proxy.internal:3128")
+	case p.User != nil && s.userInfoOf() == OfFile:
+		d.failDetail(x.Source.Range, "upstream-refused", "the proxy's user and password can't be in this file",
+			"Who reads the repository could read them.", "write ${EGRESS_PROXY} here, and set that to the whole URL in your environment or in a file of --env-file")
 	case x.NamedBy == OfFile:
 		if err := firewall.CheckUpstream(p.Host); err != nil {
 			d.failDetail(x.Source.Range, "upstream-refused", fmt.Sprintf("the proxy can't be named by this file: %v", err),

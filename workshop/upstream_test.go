@@ -21,9 +21,10 @@ func upstreamProject(network, dotenv string) fstest.MapFS {
 func TestUpstreamsOfTheRepository(t *testing.T) {
 	env := map[string]string{
 		"PROXY": "http://127.0.0.1:3128", "HOST": "127.0.0.1", "HOST6": "::1", "PART": "27.0.0.1", "CREDENTIALS": "me:secret", "TRICK": "x@127.0.0.1", "PORT": "3128",
+		"NAME": "me", "PASSWORD": "secret", "WITH": "http://me:secret@proxy.example.org:3128",
 		"FAR": "http://proxy.example.org:3128", "RESOLVER": "127.0.0.53", "EMPTY": "",
 	}
-	const dotenv = "OURS=http://127.0.0.1:3128\nOURHOST=127.0.0.1\nRESOLVED=127.0.0.53\n"
+	const dotenv = "OURS=http://127.0.0.1:3128\nOURHOST=127.0.0.1\nRESOLVED=127.0.0.53\nOURCREDENTIALS=me:secret\n"
 	type row struct {
 		network string
 		refused bool
@@ -48,6 +49,18 @@ func TestUpstreamsOfTheRepository(t *testing.T) {
 		{`proxy: "http://127.0.0.1:${PORT}"`, true, false},
 		{`proxy: "http://1${PART}:3128"`, true, false},
 		{`proxy: "http://${CREDENTIALS}@127.0.0.1:3128"`, true, false},
+		{`proxy: "http://${CREDENTIALS}@proxy.example.org:3128"`, false, false},
+		{`proxy: "http://${NAME}:${PASSWORD}@proxy.example.org:3128"`, false, false},
+		{`proxy: "${WITH}"`, false, true},
+		{`proxy: "http://me:secret@proxy.example.org:3128"`, true, false},
+		{`proxy: "http://me@proxy.example.org:3128"`, true, false},
+		{`proxy: "http://me:secret@${HOST}:3128"`, true, false},
+		{`proxy: "http://me:${PASSWORD}@proxy.example.org:3128"`, true, false},
+		{`proxy: "http://${NAME}:secret@proxy.example.org:3128"`, true, false},
+		{`proxy: "http://${NAME}:${PASSWORD}x@proxy.example.org:3128"`, true, false},
+		{`proxy: "http://${NAME}:${EMPTY:-}@proxy.example.org:3128"`, false, false},
+		{`proxy: "${UNSET:-http://me:secret@proxy.example.org:3128}"`, true, false},
+		{`proxy: "http://${OURCREDENTIALS}@proxy.example.org:3128"`, true, false},
 		{`proxy: "http://${HOST}@127.0.0.2:3128"`, true, false},
 		{`proxy: "http://me:${TRICK}0:3128"`, true, false},
 		{`proxy: "http://${HOST}.localhost:3128"`, true, false},
