@@ -42,6 +42,7 @@ func TestTarget(t *testing.T) {
 	for _, text := range []string{
 		"", "a", "*", "http://other.example.org/", "//other.example.org/", "/a//b", "/a//", "/.", "/..", "/a/../b", "/a/.", "/a/./b", "/a/..",
 		"/%2e%2e/b", "/%2E%2e/b", "/%252e%252e", "/a%2e", "/a;b=1", "/a%3bb", `/a\b`, "/a%5cb", "/a%00", "/a%0a", "/a%7f", "/a\x00", "/a\r\nHost:x", "/a b", "/caf\xc3\xa9",
+		"/%2F.", "/a%2f..", "/a%2f..%2fb", "/a/..%2fb", "/a/.%2Fb", "/%2f", "/a%2f", "/%2fa", "/a%2f%2fb",
 		"/%61", "/%7Eroot", "/a%", "/a%2", "/a%zz", "/a#b", "/a?b#c", "/a?b c", "/a?b\n", "/a?x=%00", "/a?x=\x7f", "/a?a;b", "/a\"", "/a<b>", "/a^", "/a`", "/{a}", "/a|b",
 		"/" + strings.Repeat("a", maxTarget), strings.Repeat("/a", maxSegments+1), "/a?" + strings.Repeat("a&", maxParameters),
 	} {
@@ -80,7 +81,10 @@ func TestMatch(t *testing.T) {
 		{"GET /a/**", "GET", "/ab", false},
 		{"GET /*/b/**", "GET", "/x/b/c", true},
 		{"GET /@scope%2fname", "GET", "/@scope%2Fname", true},
-		{"GET /*", "GET", "/@scope%2Fname", true},
+		{"GET /*", "GET", "/@scope%2Fname", false},
+		{"GET /**", "GET", "/@scope%2Fname", true},
+		{"GET /a/*", "GET", "/a/b%2fc", false},
+		{"GET /a/**", "GET", "/a/b%2fc", true},
 		{"GET /a%20b", "GET", "/a%20b", true},
 	} {
 		r := rules(t, c.rule)
@@ -127,6 +131,8 @@ func TestWithin(t *testing.T) {
 		{nil, []string{"GET /a"}, true},
 		{[]string{"GET /a"}, nil, false},
 		{[]string{"GET /a%2Fb"}, []string{"GET /a%2fb"}, true},
+		{[]string{"GET /a%2Fb"}, []string{"GET /*"}, false},
+		{[]string{"GET /a%2Fb"}, []string{"GET /**"}, true},
 	} {
 		if got := rules(t, c.inner...).Within(rules(t, c.outer...)); got != c.want {
 			t.Errorf("%q within %q: %v", c.inner, c.outer, got)
@@ -188,7 +194,7 @@ func FuzzTarget(f *testing.F) {
 		}
 		path := x.Path()
 		for range 3 { // whoever decodes it again sees no other segments
-			if slices.ContainsFunc(strings.Split(path, "/"), func(s string) bool { return s == "." || s == ".." }) || strings.ContainsAny(path, "\\;\x00\r\n") || strings.Contains(path, "//") && !strings.Contains(strings.ToLower(text), "%2f") {
+			if slices.ContainsFunc(strings.Split(path, "/"), func(s string) bool { return s == "." || s == ".." }) || strings.ContainsAny(path, "\\;\x00\r\n") || strings.Contains(path, "//") {
 				t.Fatalf("%q: %q", text, path)
 			}
 			path = decoded(path)

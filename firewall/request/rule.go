@@ -103,11 +103,17 @@ func (p pattern) match(segments []string) bool {
 		return false
 	}
 	for i, s := range p.segments {
-		if s != segments[i] && (s != "*" || segments[i] == "") {
+		if !hasSegment(s, segments[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// hasSegment reports whether a segment of a rule has one of a target, or of another rule. A *
+// has none with an encoded slash: some hosts decode it, and have two segments then.
+func hasSegment(s, other string) bool {
+	return s == other || s == "*" && other != "" && !strings.Contains(other, "%2F")
 }
 
 // within reports whether every path of p is one of o.
@@ -116,7 +122,7 @@ func (p pattern) within(o pattern) bool {
 		return false
 	}
 	for i, s := range o.segments {
-		if s != p.segments[i] && (s != "*" || p.segments[i] == "") {
+		if !hasSegment(s, p.segments[i]) {
 			return false
 		}
 	}

@@ -54,13 +54,20 @@ func ParseTarget(text string, o Options) (Target, error) {
 		return Target{}, fmt.Errorf("the path has %d segments, more than %d", len(t.segments), maxSegments)
 	}
 	for i, s := range t.segments {
-		switch {
-		case s == "." || s == "..":
-			return Target{}, fmt.Errorf("the path has a segment %q", s)
-		case s == "" && i < len(t.segments)-1:
+		s = foldHex(s)
+		if s == "" && i < len(t.segments)-1 {
 			return Target{}, errors.New("the path has // in it")
 		}
-		t.segments[i] = foldHex(s)
+		// Some hosts decode a slash before they part the path.
+		for _, part := range strings.Split(s, "%2F") {
+			switch {
+			case part == "." || part == "..":
+				return Target{}, fmt.Errorf("the path has a segment %q", part)
+			case part == "" && s != "":
+				return Target{}, fmt.Errorf("the path has %%2f at an end of a segment: %s", shown(s))
+			}
+		}
+		t.segments[i] = s
 	}
 	return t, nil
 }
