@@ -1,46 +1,42 @@
 package request
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // credentialNames are parameters of a query that carry a credential: of OAuth (RFC 6750,
-// section 2.3), of presigned addresses of object stores, and of widespread APIs.
+// section 2.3), of presigned addresses of object stores, and of widespread APIs. They are
+// without what parts their words, which differs: accessToken, access_token, access-token.
 var credentialNames = []string{
-	"access_token", "accesskey", "access_key", "api_key", "api-key", "apikey", "auth", "auth_token", "authorization", "bearer", "client_secret",
-	"code_verifier", "id_token", "job_token", "jwt", "key", "oauth_token", "password", "private_token", "refresh_token", "sig", "signature",
-	"session_token", "subscription-key", "token",
+	"accesskey", "accesstoken", "apikey", "apitoken", "auth", "authkey", "authorization", "authtoken", "bearer", "clientassertion", "clientsecret",
+	"codeverifier", "idtoken", "jobtoken", "jwt", "key", "oauthsignature", "oauthtoken", "passwd", "password", "privatetoken", "pwd", "refreshtoken",
+	"secret", "sessiontoken", "sig", "signature", "subscriptionkey", "token", "xapikey",
 }
 
 // credentialPrefixes begin names of presigned addresses.
-var credentialPrefixes = []string{"x-amz-", "x-goog-", "x-oss-", "x-ms-"}
+var credentialPrefixes = []string{"x_amz_", "x_goog_", "x_oss_", "x_ms_"}
 
 // CredentialParameter returns the first parameter of the query that carries a credential,
-// as it was sent; "" if there is none. A name counts however it is encoded or parted.
-func (t Target) CredentialParameter() string {
-	for part := range strings.FieldsFuncSeq(t.query, func(r rune) bool { return r == '&' || r == '?' }) {
-		name, _, _ := strings.Cut(part, "=")
-		if IsCredentialName(decoded(name)) {
-			return name
-		}
-	}
-	return ""
-}
+// as it was sent; "" if there is none.
+func (t Target) CredentialParameter() string { return t.parameter(IsCredentialName) }
 
 // IsCredentialName reports whether a parameter of a query, or a header, is one that carries
 // a credential.
 func IsCredentialName(name string) bool {
-	name, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(name)), "[")
-	for _, x := range credentialNames {
-		if name == x {
+	name = strings.ToLower(strings.TrimSpace(name))
+	first, _, _ := strings.Cut(name, "[")
+	for _, text := range []string{first, name} { // PHP takes the "[" of access[token for "_"
+		if slices.Contains(credentialNames, unparted.Replace(text)) {
 			return true
 		}
 	}
-	for _, x := range credentialPrefixes {
-		if strings.HasPrefix(name, x) {
-			return true
-		}
-	}
-	return false
+	name = parting.Replace(name)
+	return slices.ContainsFunc(credentialPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
+
+// unparted takes out what parts the words of a name.
+var unparted = strings.NewReplacer("-", "", "_", "", ".", "", " ", "", "[", "", "]", "")
 
 // decoded is a part of a query without its percent-encoding, which is valid.
 func decoded(s string) string {

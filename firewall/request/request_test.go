@@ -44,6 +44,8 @@ func TestTarget(t *testing.T) {
 		"/%2e%2e/b", "/%2E%2e/b", "/%252e%252e", "/a%2e", "/a;b=1", "/a%3bb", `/a\b`, "/a%5cb", "/a%00", "/a%0a", "/a%7f", "/a\x00", "/a\r\nHost:x", "/a b", "/caf\xc3\xa9",
 		"/%2F.", "/a%2f..", "/a%2f..%2fb", "/a/..%2fb", "/a/.%2Fb", "/%2f", "/a%2f", "/%2fa", "/a%2f%2fb",
 		"/%61", "/%7Eroot", "/a%", "/a%2", "/a%zz", "/a#b", "/a?b#c", "/a?b c", "/a?b\n", "/a?x=%00", "/a?x=\x7f", "/a?a;b", "/a\"", "/a<b>", "/a^", "/a`", "/{a}", "/a|b",
+		"/a%2f..%2fb", "/..%2Fb", "/a%2f..", "/a/b%2f.%2fc", "/a%2f%2fb", "/%2fa", "/a%2f", // by %2f, too
+		"/a/%c0%ae%c0%ae/b", "/a%c0%afb", "/%e0%80%ae", "/%ff", "/%ed%a0%80", // not UTF-8, longer forms of . and / among it
 		"/" + strings.Repeat("a", maxTarget), strings.Repeat("/a", maxSegments+1), "/a?" + strings.Repeat("a&", maxParameters),
 	} {
 		if x, err := ParseTarget(text, Options{EncodedSlash: true}); err == nil {
@@ -171,8 +173,34 @@ func TestCredentialParameter(t *testing.T) {
 		"x-goog-credential=x":      "x-goog-credential",
 		"a=1?token=x":              "token",
 		"+token=x":                 "+token",
+		"accessToken=x":            "accessToken",
+		"access.token=x":           "access.token",
+		"access[token=x":           "access[token",
+		"api_token=x":              "api_token",
+		"x_amz_signature=x":        "x_amz_signature",
+		"filter[token_type]=x":     "",
 	} {
 		if got := target(t, "/a?"+query).CredentialParameter(); got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+}
+
+// Attack 9 of the design's list: a parameter that names another method, or headers.
+func TestOverridingParameter(t *testing.T) {
+	for query, want := range map[string]string{
+		"":                            "",
+		"method=x&_methods=y":         "",
+		"a=1&_method=DELETE":          "_method",
+		"%5fMethod=DELETE":            "%5fMethod",
+		".method=DELETE":              ".method",
+		"$httpMethod=DELETE":          "$httpMethod",
+		"%24httpHeaders=x":            "%24httpHeaders",
+		"X-HTTP-Method-Override=x":    "X-HTTP-Method-Override",
+		"x_http_method_override[]=x":  "x_http_method_override[]",
+		"a?x-method-override=DELETE&": "x-method-override",
+	} {
+		if got := target(t, "/a?"+query).OverridingParameter(); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
 		}
 	}
@@ -181,7 +209,7 @@ func TestCredentialParameter(t *testing.T) {
 // FuzzTarget: whatever is accepted is sent as it came, has the path that it is checked for
 // however often it is decoded, and no rule has it that has not all of its segments.
 func FuzzTarget(f *testing.F) {
-	for _, s := range []string{"/", "/a/b?c=d", "/%2e%2e/", "/a//b", "/@s%2fn", "/a;b", "/%25%32%65", "/a%"} {
+	for _, s := range []string{"/", "/a/b?c=d", "/%2e%2e/", "/a//b", "/@s%2fn", "/a;b", "/%25%32%65", "/a%", "/a%2f..%2fb", "/a/%c0%ae"} {
 		f.Add(s, "GET /a/*")
 	}
 	f.Fuzz(func(t *testing.T, text, rule string) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/llmdo/workshop/internal/lib/clip"
 )
@@ -42,6 +43,9 @@ func ParseTarget(text string, o Options) (Target, error) {
 	}
 	if err := checkPath(path, o.EncodedSlash); err != nil {
 		return Target{}, fmt.Errorf("the path has %w", err)
+	}
+	if !utf8.ValidString(decoded(path)) { // as %c0%ae, which some servers take for a dot
+		return Target{}, errors.New("the path has bytes that are not UTF-8")
 	}
 	if err := checkQuery(query); err != nil {
 		return Target{}, fmt.Errorf("the query has %w", err)

@@ -153,6 +153,10 @@ func TestB34_EndpointRefuses(t *testing.T) {
 		{"9: an override", "GET /repos/a HTTP/1.1\r\n" + host + "X-HTTP-Method-Override: DELETE\r\n", 400},
 		{"9: an override in mixed case", "GET /repos/a HTTP/1.1\r\n" + host + "x-Http-METHOD: DELETE\r\n", 400},
 		{"9: another URL", "GET /repos/a HTTP/1.1\r\n" + host + "X-Original-URL: /user\r\n", 400},
+		{"9: an override with underscores", "GET /repos/a HTTP/1.1\r\n" + host + "X_HTTP_Method_Override: DELETE\r\n", 400},
+		{"9: an override in the query", "GET /repos/a?_method=DELETE HTTP/1.1\r\n" + host, 400},
+		{"15: a framing with underscores", "POST /repos/acme/app/pulls HTTP/1.1\r\n" + host + "Transfer_Encoding: chunked\r\nContent-Length: 0\r\n", 400},
+		{"1: another host with underscores", "GET /repos/a HTTP/1.1\r\n" + host + "X_Forwarded_Host: evil.example.net\r\n", 400},
 		{"10: dots", "GET /repos/../user HTTP/1.1\r\n" + host, 400},
 		{"10: encoded dots", "GET /repos/%2e%2e/user HTTP/1.1\r\n" + host, 400},
 		{"10: dots encoded twice", "GET /repos/%252e%252e/user HTTP/1.1\r\n" + host, 400},
@@ -160,6 +164,7 @@ func TestB34_EndpointRefuses(t *testing.T) {
 		{"10: a parameter of a segment", "GET /repos/a;x=1 HTTP/1.1\r\n" + host, 400},
 		{"10: a backslash", "GET /repos\\..\\user HTTP/1.1\r\n" + host, 400},
 		{"10: NUL", "GET /repos/a%00 HTTP/1.1\r\n" + host, 400},
+		{"10: dots in a longer form", "GET /repos/%c0%ae%c0%ae/user HTTP/1.1\r\n" + host, 400},
 		{"11: an encoded slash", "GET /repos/a%2f..%2fuser HTTP/1.1\r\n" + host, 400},
 		{"11: an encoded slash alone", "GET /repos/@a%2Fb HTTP/1.1\r\n" + host, 400},
 		{"12: 10,001 parameters", "GET /repos/a?" + many + "a=b HTTP/1.1\r\n" + host, 400},
@@ -194,7 +199,7 @@ func TestB34_EndpointRefuses(t *testing.T) {
 	w.guard.eventually(5, "refused requests", func(e event) bool {
 		return e.Kind == "endpoint" && e.Verdict == "deny" && e.Reason == "request" && e.Name == "allowed.example.org" && e.Rule == "workshop.yaml:600"
 	})
-	w.guard.eventually(25, "ambiguous requests", func(e event) bool {
+	w.guard.eventually(30, "ambiguous requests", func(e event) bool {
 		return e.Kind == "endpoint" && e.Verdict == "deny" && e.Reason == "ambiguous" && e.Name == "allowed.example.org"
 	})
 }

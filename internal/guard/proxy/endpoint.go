@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/firewall"
@@ -134,7 +135,23 @@ func (e *endpoint) again(credential string, a asked) func(*policy.Room) firewall
 // overriding are headers by which servers take another method or path than the request
 // line has.
 var overriding = []string{
-	"X-Http-Method", "X-Http-Method-Override", "X-Method-Override", "X-Original-Url", "X-Original-Uri", "X-Rewrite-Url", "X-Forwarded-Prefix", "X-Forwarded-Uri",
+	"X-Http-Method", "X-Http-Method-Override", "X-Method-Override", "X-Original-Method", "X-Forwarded-Method", "X-Original-Url", "X-Original-Uri", "X-Rewrite-Url", "X-Rewrite-Uri",
+	"X-Envoy-Original-Path", "X-Forwarded-Prefix", "X-Forwarded-Uri",
+}
+
+// checkHeaders refuses headers that name another request than the one that is checked. Some
+// servers read X_Original_URL as X-Original-URL, and Transfer_Encoding as the framing.
+func checkHeaders(h http.Header) error {
+	for name := range h {
+		read := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
+		switch {
+		case slices.Contains(overriding, read):
+			return fmt.Errorf("the header %s would name another request than the one that is checked", name)
+		case read != name && (slices.Contains(hopHeaders, read) || read == "Host" || read == "Content-Length"):
+			return fmt.Errorf("the header %s could be read as %s", name, read)
+		}
+	}
+	return nil
 }
 
 // checkRequest refuses what two programs could read in two ways, and what would carry
@@ -155,10 +172,11 @@ func (s *httpSession) checkRequest(req *http.Request, line *firewall.Rule) (requ
 	if name := target.CredentialParameter(); name != "" {
 		return target, fmt.Errorf("the query has the parameter %s, which carries a credential", name)
 	}
-	for _, h := range overriding {
-		if len(req.Header[h]) > 0 {
-			return target, fmt.Errorf("the header %s would name another request than the one that is checked", h)
-		}
+	if name := target.OverridingParameter(); name != "" {
+		return target, fmt.Errorf("the query has the parameter %s, which would name another request than the one that is checked", name)
+	}
+	if err := checkHeaders(req.Header); err != nil {
+		return target, err
 	}
 	if upgradeOf(req.Header) != "" {
 		return target, fmt.Errorf("an endpoint carries requests, and no upgrade to %s", upgradeOf(req.Header))
