@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -294,4 +295,20 @@ func FuzzFilter(f *testing.F) {
 			}
 		}
 	})
+}
+
+// B60: a line that is only announced costs nothing: thousands of connections could wait so.
+func TestAnnouncedLine(t *testing.T) {
+	var before, after runtime.MemStats
+	const n = 100
+	runtime.ReadMemStats(&before)
+	for range n {
+		if _, err := ReadPush(strings.NewReader("fff0" + one)); err == nil {
+			t.Fatal("it ends early")
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / n; each > 8<<10 {
+		t.Errorf("%d bytes for each", each)
+	}
 }

@@ -1,11 +1,13 @@
 package git
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"time"
 
 	"github.com/llmdo/workshop/firewall/request"
+	"github.com/llmdo/workshop/internal/lib/plainjson"
 )
 
 // Limits of what git-lfs and its servers say of objects, in bytes and in numbers. A client asks
@@ -14,6 +16,7 @@ const (
 	maxBatch        = 64 << 10
 	maxBatchAnswer  = 256 << 10
 	maxBatchObjects = 500
+	maxAnswered     = 12 // parts of an object: itself, its actions, two of each action, an error
 )
 
 // Batch is a request for where objects of LFS are, or are to be sent (git-lfs, batch API).
@@ -107,8 +110,12 @@ func ReadAnswer(r io.Reader, change func(name string, a *Action) (refused string
 	if err != nil {
 		return nil, err
 	}
+	// What is parsed costs more than its text, so it is counted before.
+	if n := bytes.Count(data, []byte("{")); n > maxBatchObjects*maxAnswered {
+		return nil, malformed("an answer of LFS with %d parts", n)
+	}
 	var answer batchAnswer
-	if err := json.Unmarshal(data, &answer); err != nil {
+	if err := json.Unmarshal(data, &answer); err != nil || len(answer.Objects) > maxBatchObjects {
 		return nil, malformed("an answer of LFS")
 	}
 	if answer.Transfer != "" && answer.Transfer != "basic" {
@@ -127,7 +134,11 @@ func ReadAnswer(r io.Reader, change func(name string, a *Action) (refused string
 			}
 		}
 	}
-	return json.Marshal(answer)
+	out, err := plainjson.Marshal(answer)
+	if err == nil && len(out) > maxBatchAnswer {
+		err = malformed("an answer of LFS of more than %d bytes", maxBatchAnswer)
+	}
+	return out, err
 }
 
 // readAll reads a message of at most limit bytes.

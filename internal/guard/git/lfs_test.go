@@ -61,6 +61,30 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
+// B60: an answer costs little more than its text, parsed and sent on.
+func TestAnswerIsBounded(t *testing.T) {
+	change := func(string, *Action) string { return "" }
+	answer := func(object string, n int) string {
+		return `{"objects":[` + strings.Repeat(object+",", n-1) + object + `]}`
+	}
+	for name, x := range map[string]struct {
+		text string
+		ok   bool
+	}{
+		"all that is asked for": {answer(`{"oid":"a","size":1,"actions":{"download":{"href":"https://x/","header":{"A":"b"}},"upload":{"href":"https://x/","header":{"A":"b"}},"verify":{"href":"https://x/","header":{"A":"b"}}}}`, maxBatchObjects), true},
+		"more than is asked":    {answer(`{}`, maxBatchObjects+1), false},
+		"very many":             {answer(`{}`, 85000), false},
+		"many actions":          {`{"objects":[{"actions":{"a":{}` + strings.Repeat(`,"a":{}`, 30000) + `}}]}`, false},
+		"escapes":               {`{"objects":[{"oid":"` + strings.Repeat("<", 200000) + `"}]}`, true},
+		"wrong bytes":           {`{"objects":[{"oid":"` + strings.Repeat("\xff", 200000) + `"}]}`, false},
+	} {
+		out, err := ReadAnswer(strings.NewReader(x.text), change)
+		if (err == nil) != x.ok || len(out) > maxBatchAnswer && err == nil {
+			t.Errorf("%s: %d bytes become %d, %v", name, len(x.text), len(out), err)
+		}
+	}
+}
+
 func TestReport(t *testing.T) {
 	p := Push{Commands: []Command{{Ref: "refs/heads/main", Old: one, New: two}}}
 	reason := func(Command) string { return "no" }

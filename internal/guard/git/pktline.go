@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -57,12 +58,14 @@ func readPacket(r io.Reader) (packet, error) {
 	case n < 4 || n > maxLine:
 		return packet{}, malformed("a line of %d bytes", n)
 	}
-	raw := make([]byte, n)
-	copy(raw, head[:])
-	if _, err := io.ReadFull(r, raw[4:]); err != nil {
+	var raw bytes.Buffer // grows as the bytes come
+	raw.Write(head[:])
+	if _, err := io.CopyN(&raw, r, int64(n-4)); errors.Is(err, io.EOF) {
 		return packet{}, malformed("a line of %d bytes that ends early", n)
+	} else if err != nil {
+		return packet{}, err
 	}
-	return packet{data, raw}, nil
+	return packet{data, raw.Bytes()}, nil
 }
 
 // length reads four hexadecimal digits.

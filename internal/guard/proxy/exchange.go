@@ -135,7 +135,7 @@ func (s *httpSession) respond(cw *bufio.Writer, req *http.Request, upgrade strin
 	wantClose := req.Close || !req.ProtoAtLeast(1, 1)
 	untilEnd := resp.ContentLength < 0 && !req.ProtoAtLeast(1, 1)
 	keep = whole && !wantClose && !resp.Close && !untilEnd
-	if err := writeResponse(cw, resp, req, keep, &s.largeUp, s.up.size); err != nil {
+	if err := writeResponse(cw, resp, req, keep, s.headPlace(), s.up.size); err != nil {
 		return false, err
 	}
 	return keep, nil

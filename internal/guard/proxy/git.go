@@ -245,6 +245,15 @@ func (s *httpSession) gitAnswered(resp *http.Response) (why string) {
 	return ""
 }
 
+// headPlace is the place that a response leaves when its head is sent. An answer of LFS is in
+// memory as a whole, so it has its place until a client has read it (B60).
+func (s *httpSession) headPlace() *place {
+	if s.at != nil && s.at.git.Kind == request.LFSBatch {
+		return &place{}
+	}
+	return &s.largeUp
+}
+
 // gitError describes an error of reading an answer.
 func (s *httpSession) gitError(err error) string {
 	if errors.Is(err, errBusy) {
