@@ -174,11 +174,13 @@ func TestB33_Agents(t *testing.T) {
 	if out, err := s.Program(t.Context(), "/usr/bin/ssh-add", "-l").CombinedOutput(); err != nil || !strings.Contains(string(out), fingerprint) {
 		t.Errorf("the user's agent has %s, %v", out, err)
 	}
+	says(s, s.Expect(0, "ps"), "worker: the ssh-agent has the key "+name+"\n")
 	began := time.Now()
 	s.Expect(0, "credential", "revoke", name)
 	sh(1, "ssh-add -l")
 	if time.Since(began) > 5*time.Second {
 		t.Errorf("revoked after %v", time.Since(began))
 	}
+	says(s, s.Expect(0, "ps"), "worker: the ssh-agent doesn't have the key "+name+": it was revoked")
 	s.Expect(0, "down")
 }

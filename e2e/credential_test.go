@@ -116,6 +116,7 @@ func TestB32_Credential(t *testing.T) {
 	}
 	s.Up(flags...) // nobody is asked again
 	nowhere(s)
+	says(s, s.Expect(0, "ps"), "worker: the endpoint api (allowed.example.org) has the credential "+name+"\n")
 
 	// Another line, or a host that the user's file doesn't have, is another question.
 	edit(s, "GET,HEAD /repos/**", "GET,HEAD *")
@@ -252,6 +253,7 @@ func TestB36_CredentialEnds(t *testing.T) {
 	if got := u.take(); len(got) != 0 {
 		t.Errorf("the host got %q", got)
 	}
+	says(s, s.Expect(0, "ps"), "worker: the endpoint api (allowed.example.org) answers 503", "the credential "+name+" isn't leased: it was revoked")
 	s.Up(append([]string{"--accept-credentials", digestOf(s, flags...)}, flags...)...)
 	s.Sees("worker", reposOK)
 }
@@ -266,7 +268,9 @@ func TestB36_BrokerKilled(t *testing.T) {
 	if err := unix.Kill(brokerOf(s, name), unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	says(s, s.Expect(0, "ps"), "has the credential "+name+", but the process that leases it doesn't answer: it ends within 30s")
 	time.Sleep(31 * time.Second)
+	says(s, s.Expect(0, "ps"), "answers 503", "isn't leased: the process that leases it doesn't run")
 	u.take()
 	s.Sees("worker", "http http://127.0.0.1:600/repos/x -> 503")
 	if got := u.take(); len(got) != 0 {

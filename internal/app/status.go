@@ -65,6 +65,8 @@ type ContainerStatus struct {
 	Stale bool `json:"stale,omitempty"`
 	// LiveChanges of the policy, which the guard has in addition to the file.
 	LiveChanges int `json:"live_changes,omitempty"`
+	// Credentials are those that the worker's lines and agents have.
+	Credentials []CredentialStatus `json:"credentials,omitempty"`
 	// Upstreams of the guard that the policy names.
 	Upstreams []control.Upstream `json:"upstreams,omitempty"`
 	// Silent says that the engine doesn't answer for it.
@@ -100,8 +102,9 @@ func (env *Env) Status(ctx context.Context, asked bool) (*Status, error) {
 	}
 	w, unread := env.quietWorkshop(ctx, t)
 	var granted map[string]facts.Grant
+	runtime := ""
 	if r, err := env.Record(t.Name); err == nil && r != nil { // CompareWatched says what is wrong with it
-		granted = r.Granted
+		granted, runtime = r.Granted, r.RuntimeDir
 	}
 	s := &Status{ProjectRef: t, Can: e.Capabilities(), Observed: seen, Containers: statusOf(seen, w, env.Ports(t), granted), Unread: unread}
 	for i := range s.Containers {
@@ -112,6 +115,9 @@ func (env *Env) Status(ctx context.Context, asked bool) (*Status, error) {
 		}
 	}
 	s.addLive(guard)
+	if !env.Quiet {
+		s.addCredentials(ctx, w, runtime)
+	}
 	return s, nil
 }
 

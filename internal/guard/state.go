@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/guard/lease"
 	"github.com/llmdo/workshop/internal/guard/panics"
 )
 
@@ -28,10 +29,14 @@ func (g *Guard) state() control.State {
 	for room, end := range s.Learning {
 		s.Learning[room] = g.wall(end)
 	}
+	credentials := map[string][]control.CredentialState{}
+	g.leases.Each(func(l lease.Line, leased bool) {
+		credentials[l.Room] = append(credentials[l.Room], control.CredentialState{Name: l.Credential, At: l.At, Host: l.Host, Leased: leased})
+	})
 	s.Rooms = make([]control.RoomState, len(l.base.Rooms))
 	var wg sync.WaitGroup
 	for i, r := range l.base.Rooms {
-		s.Rooms[i] = control.RoomState{Room: r.Room, Workers: slices.Clone(r.Workers), Mode: r.Mode}
+		s.Rooms[i] = control.RoomState{Room: r.Room, Workers: slices.Clone(r.Workers), Mode: r.Mode, Credentials: credentials[r.Room]}
 		if room := g.rooms[r.Room]; room != nil {
 			wg.Go(func() { room.state(&s.Rooms[i]) })
 		}

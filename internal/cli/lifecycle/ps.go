@@ -25,9 +25,9 @@ func Ps(p *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ps",
 		Short: "List the containers of a workshop",
-		Long: `ps lists workers, rooms and guard, says which promises are not kept for a worker,
-and names watched files that changed since the first ` + "`up`" + ` (see down). With --quiet it
-prints the container IDs alone.`,
+		Long: `ps lists workers, rooms and guard, says which promises are not kept for a worker
+and whether its credentials are leased now, and names watched files that changed since
+the first ` + "`up`" + ` (see down). With --quiet it prints the container IDs alone.`,
 		Annotations: command.Formats("table", "json"),
 		RunE: a.Run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			return a.ps(ctx, cmd, strict)
@@ -63,6 +63,7 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 		err = a.psTable(s.Containers)
 		a.psNotes(ctx, s)
 		a.psLive(s)
+		a.psCredentials(s)
 		for _, down := range app.Stopped(s.Observed, "") {
 			a.Say("the %s doesn't run: its workers have no network until `workshop up`", down)
 		}
@@ -197,6 +198,34 @@ func (a verbs) psLive(s *app.Status) {
 		if slices.ContainsFunc(s.Guard.Rooms, func(r control.RoomState) bool { return r.Kind == "anyip" }) {
 			a.Say("the rooms use AnyIP, as this kernel lacks nf_tables: denials are counted without the uid")
 		}
+	}
+}
+
+// psCredentials says of each credential whether it is leased now. Workers of a room that have
+// the same are said once.
+func (a verbs) psCredentials(s *app.Status) {
+	var all []app.CredentialStatus
+	workers := map[app.CredentialStatus][]string{}
+	for _, c := range s.Containers {
+		for _, x := range c.Credentials {
+			if workers[x] == nil {
+				all = append(all, x)
+			}
+			workers[x] = append(workers[x], c.Service)
+		}
+	}
+	broken := false
+	for _, x := range all {
+		text := app.WorkersText(workers[x]) + ": " + app.Printable(x.Text())
+		if x.Problem == "" {
+			a.Say("%s", text)
+			continue
+		}
+		a.Warn("%s", text)
+		broken = true
+	}
+	if broken {
+		a.Hint("`workshop up` has them leased again, or says what is missing")
 	}
 }
 

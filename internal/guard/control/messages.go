@@ -158,6 +158,17 @@ type RoomState struct {
 	Kind string `json:"kind,omitempty"`
 	// Budgets are the rules with an upload budget.
 	Budgets []BudgetState `json:"budgets,omitempty"`
+	// Credentials are the rules with a credential.
+	Credentials []CredentialState `json:"credentials,omitempty"`
+}
+
+// CredentialState is a rule with a credential.
+type CredentialState struct {
+	Name string `json:"name"` // of the credential
+	At   string `json:"at"`   // the endpoint
+	Host string `json:"host"`
+	// Leased reports whether the guard has its value now. Without it the endpoint answers 503.
+	Leased bool `json:"leased"`
 }
 
 // BudgetState is the usage of a budget.

@@ -183,6 +183,16 @@ func (s *Store) Take(l lease.Line) *Held {
 	return h
 }
 
+// Each calls f for each line, with whether a value is leased for it now.
+func (s *Store) Each(f func(l lease.Line, leased bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.lines {
+		h := s.held[l]
+		f(l, h != nil && h.until > clock.Boot())
+	}
+}
+
 // Format implements fmt.Formatter: fmt would show the value, in decimal, since it calls no
 // method of a field that isn't exported.
 func (h *Held) Format(s fmt.State, _ rune) { fmt.Fprintf(s, "(the credential %s)", h.line.Credential) }

@@ -3,6 +3,7 @@ package leases
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -121,6 +122,24 @@ func TestStoreForgets(t *testing.T) {
 				t.Errorf("unused, it isn't cleared: %q", []byte(m.Value))
 			}
 		})
+	}
+}
+
+// Each line is said with whether it has a value now.
+func TestStoreEach(t *testing.T) {
+	s := NewStore(100*time.Millisecond, []lease.Line{github, npm})
+	s.Put(leaseOf(npm, 1, "Bearer a"))
+	each := func() string {
+		var b strings.Builder
+		s.Each(func(l lease.Line, leased bool) { fmt.Fprint(&b, l.At, " ", leased, "\n") })
+		return b.String()
+	}
+	if got := each(); got != "github false\nnpm true\n" {
+		t.Errorf("%q", got)
+	}
+	time.Sleep(150 * time.Millisecond)
+	if got := each(); got != "github false\nnpm false\n" {
+		t.Errorf("after its time: %q", got)
 	}
 }
 
