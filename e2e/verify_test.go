@@ -83,6 +83,8 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s of %s is not tested: %s", l.Promise, l.Worker, l.Why)
 		case l.Verdict == verify.Held && l.Control == "":
 			t.Errorf("%s of %s is held without a control", l.Promise, l.Worker)
+		case l.Promise == "B34" && l.Worker == "first" && !strings.Contains(l.Outside, "the guard denied a request at the endpoint api (request); the guard denied TLS for gist.example.org (endpoint)"):
+			t.Errorf("no request was denied at an endpoint: %+v", l)
 		}
 	}
 	for _, p := range promise.All() {

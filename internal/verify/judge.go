@@ -8,7 +8,7 @@ func Judge(w *Worker) []Line {
 	return []Line{
 		w.capabilities(), w.privileges(), w.fileSystem(), w.user(), w.limits(), w.host(), w.sources(), w.protected(), w.copies(),
 		w.ports(), w.secrets(), w.mainProcess(), w.interfaces(), w.restarts(), w.room(), w.names(), w.byName(), w.otherPorts(),
-		w.neverReached(), w.denials(), w.kernel(), w.neverList(), w.door(), w.terminal(), w.modelKeys(), w.environment(), w.bounds(),
+		w.neverReached(), w.denials(), w.kernel(), w.neverList(), w.requests(), w.door(), w.terminal(), w.modelKeys(), w.environment(), w.bounds(),
 	}
 }
 

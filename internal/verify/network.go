@@ -244,7 +244,7 @@ func (w *Worker) immediate(e *evidence) {
 	longest, n := 0.0, 0
 	for key, r := range w.Seen {
 		kind, what, _ := strings.Cut(key, ".")
-		if !slices.Contains([]string{"none", "dns", "tls", "http", "port", "udp", "named", "never"}, kind) {
+		if !slices.Contains([]string{"none", "dns", "tls", "http", "port", "udp", "named", "never", "endpoint", "around"}, kind) {
 			continue
 		}
 		n++

@@ -186,6 +186,7 @@ func (b *batch) network(n *Net) {
 	if n.Canary.Address != "" {
 		b.add("never.this machine", "tcp %s", n.Canary.Address)
 	}
+	b.endpoints(t)
 	for _, host := range t.Live {
 		name, port, _ := strings.Cut(host, ":")
 		if port == "443" {
@@ -240,6 +241,7 @@ func ChooseTries(p *firewall.RoomPolicy, id string, number uint16, from netip.Ad
 			break
 		}
 	}
+	t.Endpoints = chooseEndpoints(p, m, id)
 	return t
 }
 

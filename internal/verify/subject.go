@@ -125,6 +125,8 @@ type Tries struct {
 	Address     netip.Addr
 	Port, Named uint16
 	Private     netip.Addr // a private one; invalid: a line opens it
+	// Endpoints are those of the policy, each with a request that its line doesn't have.
+	Endpoints []EndpointTry
 	// Live are allowed destinations that are dialled, host:port.
 	Live []string
 }

@@ -67,7 +67,7 @@ var methods = []Method{
 	{"B31", []Kind{Inspected}, "what the guard would do with addresses of its never-list", "", "what the guard says", false},
 	{"B32", []Kind{Elsewhere}, "", "", "", false},
 	{"B33", []Kind{Elsewhere}, "", "", "", false},
-	{"B34", []Kind{Elsewhere}, "", "", "", false},
+	{"B34", []Kind{Probed}, "the guard's denial of the request, and of the host around its endpoint", "a request that an endpoint's line doesn't have, one with another Host, TLS for its host around it", "both; what is sent of allowed ones, and refs of git, are tested by the project", true},
 	{"B35", []Kind{Elsewhere}, "", "", "", false},
 	{"B36", []Kind{Elsewhere}, "", "", "", false},
 	{"B40", []Kind{Elsewhere}, "", "", "", false},

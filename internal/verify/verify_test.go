@@ -60,7 +60,7 @@ func TestDocument(t *testing.T) {
 // sound is a worker of which all is as it should be, on the namespace engine.
 func sound() *Worker {
 	from := netip.MustParseAddrPort("127.1.2.3:61000")
-	room := firewall.RoomPolicy{Room: "room", Mode: firewall.Restricted, Allow: []firewall.Rule{{Host: pattern("ssh.example.org"), Ports: []firewall.PortRange{{First: 22, Last: 22}}}}}
+	room := firewall.RoomPolicy{Room: "room", Mode: firewall.Restricted, Allow: []firewall.Rule{{Host: pattern("ssh.example.org"), Ports: []firewall.PortRange{{First: 22, Last: 22}}}, endpointRule("api", "api.example.org", "GET,HEAD /repos/**")}}
 	w := &Worker{
 		Name: "worker", Mode: firewall.Restricted, Memory: 128 << 20, CPUs: 0.5, PIDs: 64,
 		Mounts:    []Mount{{Target: "/out", ReadWrite: true}, {Target: "/copy", Copy: true, Excluded: "a.pem", Kept: "a"}},
@@ -83,12 +83,13 @@ func sound() *Worker {
 		n.Denials = append(n.Denials, Denial{Address: n.Tries.Address.String(), Port: port, Reason: "not-allowed"})
 	}
 	n.Denials = append(n.Denials, Denial{Address: "169.254.169.254", Port: 80, Reason: "metadata"}, Denial{Address: "169.254.169.254", Port: 9000, Reason: "metadata"},
-		Denial{Address: n.Tries.Private.String(), Port: 9000, Reason: "not-allowed"})
+		Denial{Address: n.Tries.Private.String(), Port: 9000, Reason: "not-allowed"},
+		Denial{Kind: "endpoint", Name: "api.example.org", Port: 443, Reason: "request"}, Denial{Kind: "tls", Name: "api.example.org", Port: 443, Reason: "endpoint"})
 	w.Outside = soundOutside()
 	w.Toolbox = Toolbox{Unlisted: []Asked{{"shell", NotOffered}, {"exec", NotOffered}}, Control: "read_file (listed): it would run"}
 	w.Seen = Seen{}
 	for _, p := range Probes(w) {
-		w.Seen[p.Key] = Result{Name: p.Key, Seen: answer(p), Millis: 0.5}
+		w.Seen[p.Key] = Result{Name: p.Key, Seen: answer(p), Detail: detail(p), Millis: 0.5}
 	}
 	return w
 }
@@ -177,10 +178,12 @@ func answer(p Probe) string {
 		return "NXDOMAIN"
 	case kind == "none", kind == "dns":
 		return "ENETUNREACH"
-	case kind == "tls":
+	case kind == "tls", kind == "around":
 		return "TLSALERT"
-	case kind == "http":
+	case kind == "http", kind == "endpoint":
 		return "403"
+	case kind == "endpoint-host":
+		return "400"
 	case kind == "port", kind == "named", kind == "never", kind == "udp":
 		return "ECONNREFUSED"
 	case kind == "host":
@@ -282,12 +285,17 @@ func TestBroken(t *testing.T) {
 		{"a name is resolved", "B23", say("dns.vtest.example.com", "198.51.100.1")},
 		{"a name was looked up", "B23", undenied(func(d Denial) bool { return d.Kind == "dns" && d.Name == "vtest.example.com" })},
 		{"a handshake", "B24", say("tls.https://vtest.example.com", "handshake")},
-		{"TLS was let through", "B24", undenied(func(d Denial) bool { return d.Kind == "tls" })},
+		{"TLS was let through", "B24 B34", undenied(func(d Denial) bool { return d.Kind == "tls" })},
 		{"a port that a line names leads anywhere", "B25", undenied(func(d Denial) bool { return d.Port == 22 })},
 		{"metadata", "B26", say("never.http://169.254.169.254", "200")},
 		{"the listener of this machine", "B26", func(w *Worker) { w.Net.Canary.Others = 1 }},
 		{"a timeout", "B28 B26", say("never.169.254.169.254:9000", "TIMEOUT")},
 		{"the kernel's refusals aren't counted", "B28", func(w *Worker) { w.Net.RefusedAfter = 0 }},
+		{"a request that the line lacks", "B34", say("endpoint.api", "200")},
+		{"a request that the line lacks, which the host refused", "B34", undenied(func(d Denial) bool { return d.Kind == "endpoint" })},
+		{"the host's answer, and none of the endpoint", "B34", say("endpoint.api", "403")},
+		{"another Host", "B34", say("endpoint-host.api", "200")},
+		{"around the endpoint", "B34", say("around.api", "handshake")},
 		{"the guard would dial it", "B31", func(w *Worker) { w.Net.Explained["169.254.169.254"] = Answer{Dialled: true, Reason: "metadata"} }},
 		{"the door is writable", "B41", say("init.door", "ok")},
 		{"workshop-init is readable", "B41", say("init.workshop-init", "ok")},
