@@ -55,8 +55,9 @@ func bundleEnv(t *testing.T) *Env {
 	dir := filepath.Join(home, "project")
 	environ := map[string]string{
 		"HOME": home, "USER": planted["user"], "DEPLOY_KEY": planted["environment"], "PIN": planted["environment, short"],
-		"HTTPS_PROXY": "http://" + planted["proxy user"] + ":" + planted["proxy password"] + "@" + planted["proxy host"] + ":1/?k=" + planted["query"],
-		"PATH":        "/usr/bin:/bin",
+		"HTTPS_PROXY":  "http://" + planted["proxy user"] + ":" + planted["proxy password"] + "@" + planted["proxy host"] + ":1/?k=" + planted["query"],
+		"EGRESS_PROXY": "http://u:" + planted["file's proxy"] + "@" + planted["file's proxy host"] + ":3128",
+		"PATH":         "/usr/bin:/bin",
 	}
 	write := func(name, text string) {
 		path := filepath.Join(home, name)
@@ -73,7 +74,7 @@ func bundleEnv(t *testing.T) *Env {
     network:
       mode: restricted
       allow: [`+planted["host"]+`, "*.`+planted["host"]+`", {host: `+planted["host"]+`, port: 5432, private: true}]
-      proxy: http://u:`+planted["file's proxy"]+`@`+planted["file's proxy host"]+`:3128
+      proxy: ${EGRESS_PROXY}
   workers:
     - {name: w, container: {env: {OWN: `+planted["worker's literal"]+`}}}
     - {name: b, container: {build: {context: ., args: {A: `+planted["build arg"]+`}}}}

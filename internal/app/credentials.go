@@ -14,7 +14,6 @@ import (
 	"github.com/llmdo/workshop/internal/credential"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/lease"
-	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/internal/secretsource"
 	"github.com/llmdo/workshop/internal/trust"
 )
@@ -57,7 +56,8 @@ type creds struct {
 	byName map[string]credential.Credential
 	// missing are what the user wasn't asked about yet.
 	missing []CredentialUse
-	// digest names all lines.
+	// digest names all lines. Who wrote them may look for others that have it, too: it is as
+	// long as it takes for that to be in vain.
 	digest string
 }
 
@@ -141,42 +141,6 @@ func (env *Env) credentials(ctx context.Context, e engine.Info, contained bool, 
 	return c, c.compare(env, ready.Dir)
 }
 
-// own refuses files that come with the project, or that a worker may write or read: whoever
-// changes those would choose where credentials go, or what runs here (B33, B43).
-func own(env *Env, ready *Project, all []credential.Credential) error {
-	var seen []string
-	for _, s := range ready.Compiled.Facts.Sources {
-		seen = append(seen, s.Real)
-	}
-	f := &Failure{Code: CodeRefused}
-	var problems []string
-	check := func(what, name string, dirs ...string) {
-		if name == "" {
-			return
-		}
-		real, dirs := RealPath(name), append(dirs, seen...)
-		if slices.ContainsFunc(dirs, func(dir string) bool { return dir != "" && (subpath.Within(real, dir) || subpath.Within(name, dir)) }) {
-			problems = append(problems, fmt.Sprintf("%s, %s, is in the project or in what its workers see", env.Shown(name), what))
-		}
-	}
-	if env.Settings.Credentials != "" { // the usual one is in the project where that is the home directory
-		check("the file of credentials", env.CredentialsFile(), ready.Dir)
-	}
-	for _, x := range all {
-		check("the value of the credential "+x.Name, x.Source.File)
-		check("the `ca` of the credential "+x.Name, x.Authorities)
-		check("the `known_hosts` of the credential "+x.Name, x.KnownHosts)
-		if len(x.Source.Command) > 0 {
-			check("the command of the credential "+x.Name, x.Source.Command[0], ready.Dir)
-		}
-	}
-	if len(problems) == 0 {
-		return nil
-	}
-	f.Err = fmt.Errorf("nothing was started: %s", strings.Join(problems, "\n"))
-	return f.Hint("keep it where no repository and no worker can change it, such as %s", env.Shown(env.ConfigDir()))
-}
-
 // check says which lines can't have their credential.
 func (c *creds) check(ctx context.Context, env *Env, ready *Project) error {
 	f := &Failure{Code: CodeRefused}
@@ -221,6 +185,9 @@ func isLeased(ctx context.Context, ready *Project, name string) bool {
 	return err == nil && slices.ContainsFunc(a.Credentials, func(s broker.Status) bool { return s.Name == name && s.Lines > 0 })
 }
 
+// digestSize is that of [creds.digest], in bytes.
+const digestSize = 20
+
 // compare finds out what the user wasn't asked about yet.
 func (c *creds) compare(env *Env, dir string) error {
 	agreed, err := trust.Credentials(env.StateDir()).Of(dir)
@@ -260,7 +227,7 @@ func (c *creds) compare(env *Env, dir string) error {
 	slices.SortFunc(c.missing, func(x, y CredentialUse) int { return strings.Compare(x.Name, y.Name) })
 	slices.Sort(texts)
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\n")))
-	c.digest = hex.EncodeToString(sum[:8])
+	c.digest = hex.EncodeToString(sum[:digestSize])
 	return nil
 }
 

@@ -169,7 +169,7 @@ func RuleArg(r firewall.Rule, deny bool) string {
 // RuleLine is the rule as an item of network.allow or network.deny.
 func RuleLine(r firewall.Rule, deny bool) string {
 	arg := RuleArg(r, deny)
-	if !r.CIDR.IsValid() && !r.Private && !r.ECH && r.Endpoint.IsZero() && !presets.Has(arg) {
+	if !r.CIDR.IsValid() && !r.Private && !r.ECH && r.Upload.IsZero() && r.Endpoint.IsZero() && !presets.Has(arg) {
 		return yamlScalar(arg)
 	}
 	form := "host: " + yamlScalar(r.Target())
@@ -202,6 +202,9 @@ func RuleLine(r firewall.Rule, deny bool) string {
 	}
 	if r.ECH {
 		form += ", ech: allow"
+	}
+	if !r.Upload.IsZero() {
+		form += ", upload: " + r.Upload.String()
 	}
 	return "{" + form + "}"
 }
