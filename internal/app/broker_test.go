@@ -1,6 +1,9 @@
 package app
 
 import (
+	"log"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,5 +30,25 @@ func TestMayStartBroker(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.dir, err, c.want)
 		}
+	}
+}
+
+// TestBrokerLog: what a guard or a worker says moves no cursor where the log is read, and is
+// bounded.
+func TestBrokerLog(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	l := log.New(&boundedLog{f: f}, "", 0)
+	l.Printf("not attached: \x1b[2J\nends: %s", strings.Repeat("x", 1<<20))
+	l.Printf("end")
+	text, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(string(text), "\n"); len(lines) != 3 || lines[1] != "end" || strings.Contains(lines[0], "\x1b") || len(text) > 4<<10 {
+		t.Errorf("%d bytes: %.200q", len(text), text)
 	}
 }

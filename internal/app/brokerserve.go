@@ -18,6 +18,7 @@ import (
 	"github.com/llmdo/workshop/internal/credential"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/sshagent"
 )
 
@@ -145,6 +146,9 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 // attached each time.
 const maxBrokerLog = 256 << 10
 
+// maxBrokerLine bounds a line of it, in bytes.
+const maxBrokerLine = 2 << 10
+
 // boundedLog begins its file anew where it would be too long.
 type boundedLog struct {
 	f *os.File
@@ -152,13 +156,18 @@ type boundedLog struct {
 }
 
 func (l *boundedLog) Write(p []byte) (int, error) {
-	if l.n += len(p); l.n > maxBrokerLog {
+	// A guard or a worker may have said it.
+	line := Printable(clip.Bytes(string(p), maxBrokerLine)) + "\n"
+	if l.n += len(line); l.n > maxBrokerLog {
 		if err := l.f.Truncate(0); err != nil {
 			return 0, err
 		}
-		l.n = len(p)
+		l.n = len(line)
 	}
-	return l.f.Write(p)
+	if _, err := l.f.WriteString(line); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // readCredential reads the value of a credential, and the authorities that go with it.

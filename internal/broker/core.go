@@ -66,8 +66,8 @@ type Core struct {
 type held struct {
 	of         credential.Credential
 	value      Value
-	generation uint64 // 0: there has been no value
-	read       time.Time
+	generation uint64    // 0: there has been no value
+	read       time.Time // by the clock on the wall, which goes on while the machine sleeps
 	reading    bool
 	again      bool      // it is to be read again: a host refused the value
 	asked      time.Time // when it was last read because of that
@@ -85,27 +85,36 @@ func NewCore() *Core {
 // Allow sets what may be leased from now on.
 func (c *Core) Allow(a Allowed) { c.allowed = a }
 
-// Lines are what the attached guard has.
-func (c *Core) Lines(lines []lease.Line) { c.guard, c.silent = lines, false }
+// Lines are what the attached guard has. One that it says twice is one.
+func (c *Core) Lines(lines []lease.Line) {
+	c.guard, c.silent = nil, false
+	seen := make(map[lease.Line]bool, len(lines))
+	for _, l := range lines {
+		if !seen[l] {
+			seen[l], c.guard = true, append(c.guard, l)
+		}
+	}
+}
 
-// Attached says that there is a new connection, whose guard has no leases. Values are kept
-// until it says its lines, so that a guard that crashes again and again has nothing read.
+// Attached says that there is a new connection, whose guard has no leases.
 func (c *Core) Attached() {
 	clear(c.leased)
 	c.guard, c.silent = nil, true
 }
 
-// Refused says that a host answered 401 to a value.
-func (c *Core) Refused(m *lease.Refused, now time.Time) {
+// Refused says that a host answered 401 to a value. news: it is the one that is leased, and
+// that wasn't known, or it is read again.
+func (c *Core) Refused(m *lease.Refused, now time.Time) (news bool) {
 	h := c.held[m.Credential]
 	if h == nil || h.generation != m.Generation || h.value.Secret == nil {
-		return
+		return false
 	}
-	h.refused = true
+	news, h.refused = !h.refused, true
 	// A variable of the `up` that gave it stays what it is.
 	if h.of.Source.Env == "" && (h.asked.IsZero() || now.Sub(h.asked) >= refreshApart) {
-		h.again, h.asked = true, now
+		h.again, h.asked, news = true, now, true
 	}
+	return news
 }
 
 // Got takes what a reading has found.
@@ -123,7 +132,7 @@ func (c *Core) Got(r Reading, v Value, err error, now time.Time) {
 		h.failures++
 		return
 	}
-	h.failures, h.problem, h.read, h.next = 0, "", now, time.Time{}
+	h.failures, h.problem, h.read, h.next = 0, "", now.Round(0), time.Time{}
 	if h.generation > 0 && h.value.equal(v) {
 		clear(v.Secret)
 		return
@@ -141,13 +150,8 @@ func (c *Core) Next(now time.Time) (s Step) {
 	for _, l := range lines {
 		needed[l.Credential] = c.allowed[l]
 	}
-	if c.silent {
-		for _, of := range c.allowed {
-			needed[of.Name] = of
-		}
-	}
 	for name, h := range c.held {
-		if of, is := needed[name]; !is || !reflect.DeepEqual(of, h.of) {
+		if !c.mayHold(h) {
 			clear(h.value.Secret)
 			delete(c.held, name)
 		}
@@ -182,6 +186,18 @@ func (c *Core) Next(now time.Time) (s Step) {
 		}
 	}
 	return s
+}
+
+// mayHold reports whether a line may have the credential still, by the user's file and
+// consent. What the guard says doesn't matter: one that crashes, or names and forgets its
+// lines again and again, would have the source asked each time (B60).
+func (c *Core) mayHold(h *held) bool {
+	for _, of := range c.allowed {
+		if of.Name == h.of.Name && reflect.DeepEqual(of, h.of) {
+			return true
+		}
+	}
+	return false
 }
 
 // lines are those of the guard that may have their credential.
@@ -220,12 +236,15 @@ func (h *held) due(now time.Time) bool {
 	case h.value.Secret == nil, h.again, h.failures > 0:
 		return true
 	}
-	return h.of.Lifetime > 0 && now.Sub(h.read) >= time.Duration(refreshAt*float64(h.of.Lifetime))
+	return h.of.Lifetime > 0 && (h.age(now) < 0 || h.age(now) >= time.Duration(refreshAt*float64(h.of.Lifetime)))
 }
+
+// age is how old the value is; below 0: the clock was set back, so nobody knows.
+func (h *held) age(now time.Time) time.Duration { return now.Sub(h.read) }
 
 // good reports whether there is a value, and its time isn't over.
 func (h *held) good(now time.Time) bool {
-	return h.value.Secret != nil && (h.of.Lifetime == 0 || now.Sub(h.read) < h.of.Lifetime)
+	return h.value.Secret != nil && (h.of.Lifetime == 0 || h.age(now) >= 0 && h.age(now) < h.of.Lifetime)
 }
 
 // lease returns the message that leases the value for a line; nil if it can't be sent.
@@ -260,7 +279,14 @@ const (
 // Status returns how each credential stands that a line of the guard needs, by name.
 func (c *Core) Status(now time.Time) []Status {
 	out := []Status{}
+	needed := map[string]bool{}
+	for _, l := range c.lines() {
+		needed[l.Credential] = true
+	}
 	for name, h := range c.held {
+		if !needed[name] && !c.silent {
+			continue
+		}
 		s := Status{Name: name, Source: h.of.Source.String(), State: Waiting, Problem: h.problem}
 		for l := range c.leased {
 			if l.Credential == name && h.good(now) {

@@ -263,3 +263,48 @@ func TestClears(t *testing.T) {
 		t.Errorf("%q, %q", first, late)
 	}
 }
+
+// B60: a guard that names its lines again and again, or one many times, has neither a source
+// asked again nor more leases.
+func TestGuardThatRepeats(t *testing.T) {
+	r := newRun(t, Allowed{npm: of("npm", 0, "npm.example"), git: of("forge", 0, "git.example")}, npm, npm, npm)
+	r.next(0, "read npm")
+	for range 3 {
+		r.c.Lines(nil)
+		r.next(time.Second, "")
+		r.c.Lines([]lease.Line{npm, npm})
+		r.next(0, "")
+	}
+	r.got("")
+	r.c.Lines(nil)
+	r.next(0, "")
+	r.status("")
+	r.c.Lines([]lease.Line{npm, npm})
+	r.next(0, "")
+	r.next(firstRetry, "read npm")
+	r.got("a")
+	r.next(0, "npm=1:a")
+	r.c.Lines(nil)
+	r.next(0, "")
+	r.c.Lines([]lease.Line{npm, npm})
+	r.next(0, "npm=1:a")
+	r.next(Renew, "npm=1:a")
+}
+
+// A lifetime is one of the clock on the wall: it goes on while the machine sleeps. Where that
+// was set back, nobody knows how old a value is.
+func TestLifetimeOfAMachineThatSleeps(t *testing.T) {
+	r := newRun(t, Allowed{npm: of("npm", time.Hour, "npm.example")}, npm)
+	r.now = time.Now()
+	r.next(0, "read npm")
+	r.got("a")
+	if text := r.c.held["npm"].read.String(); strings.Contains(text, "m=") { // time.Time.String
+		t.Errorf("read at %s", text)
+	}
+	r.next(0, "npm=1:a")
+	r.now = r.now.Round(0)
+	r.next(-time.Minute, "read npm")
+	r.next(Renew, "")
+	r.got("b")
+	r.next(0, "npm=2:b")
+}

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,8 +17,9 @@ import (
 const (
 	// look is how often it is looked whether what may be leased is what it was.
 	look = 5 * time.Second
-	// writeTime bounds a message to the guard.
-	writeTime = 10 * time.Second
+	// writeTime bounds what the guard is told at a time: until then nothing else is done, and
+	// who asks waits for [callTime].
+	writeTime = 5 * time.Second
 	// attachAgain is the pause before the guard is asked again.
 	attachAgain = time.Second
 )
@@ -41,6 +43,8 @@ type Server struct {
 	// Idle is how long it waits for a guard that isn't there.
 	Idle time.Duration
 	Log  *log.Logger
+	// late is writeTime in tests; 0: writeTime itself.
+	late time.Duration
 }
 
 // loop is what one run has.
@@ -114,9 +118,7 @@ func (r *loop) next(decide bool) {
 		r.look()
 	}
 	s := r.core.Next(time.Now())
-	for _, m := range s.Send {
-		r.send(m)
-	}
+	r.send(s.Send)
 	for _, x := range s.Read {
 		go func() {
 			v, err := r.Read(r.ctx, x.Credential)
@@ -143,22 +145,35 @@ func (r *loop) look() {
 	r.doors.set(keys)
 }
 
-// send writes one message to the guard, if there is one.
-func (r *loop) send(m any) {
-	if r.conn == nil {
-		return
+// send writes messages to the guard, if there is one. A guard that takes them slowly is left:
+// what is to be done meanwhile, as to close a worker's agent, must not wait for it.
+func (r *loop) send(all []any) {
+	c := r.conn
+	var err error
+	if c != nil {
+		late := time.AfterFunc(cmp.Or(r.late, writeTime), func() { c.Close() })
+		defer late.Stop()
 	}
-	late := time.AfterFunc(writeTime, func() { r.conn.Close() })
-	err := lease.Write(r.conn, m)
-	late.Stop()
-	if l, is := m.(*lease.Lease); is {
-		l.Value.Forget()
+	end := time.Now().Add(cmp.Or(r.late, writeTime))
+	for _, m := range all {
+		switch {
+		case c == nil || err != nil:
+		case time.Now().After(end):
+			err = errSlow
+		default:
+			err = lease.Write(c, m)
+		}
+		if l, is := m.(*lease.Lease); is {
+			l.Value.Forget()
+		}
 	}
 	if err != nil {
 		r.Log.Printf("the guard: %v", err)
 		r.detach()
 	}
 }
+
+var errSlow = errors.New("it takes too long to take messages")
 
 func (r *loop) detach() {
 	if r.conn != nil {
@@ -219,8 +234,9 @@ func (r *loop) hear(c io.ReadWriteCloser) {
 				r.core.Lines(m.Lines)
 				r.attached = true
 			case *lease.Refused:
-				r.Log.Printf("credential %s: a host refused it (401)", m.Credential)
-				r.core.Refused(m, time.Now())
+				if r.core.Refused(m, time.Now()) {
+					r.Log.Printf("credential %s: a host refused it (401)", m.Credential)
+				}
 			}
 			r.next(false)
 		})

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -152,6 +153,61 @@ func TestServeEnds(t *testing.T) {
 	guard.Store(nil)
 	if err := <-ended; !errors.Is(err, ErrIdle) {
 		t.Error(err)
+	}
+}
+
+// slowGuard is a connection to a guard that takes a while for each message.
+type slowGuard struct {
+	io.ReadCloser
+	took atomic.Int32
+	each time.Duration
+}
+
+func (g *slowGuard) Write(b []byte) (int, error) {
+	time.Sleep(g.each)
+	g.took.Add(1)
+	return len(b), nil
+}
+
+// B60: a guard that takes its messages slowly can't keep the broker from anything else.
+func TestSlowGuard(t *testing.T) {
+	allowed, lines := Allowed{}, []lease.Line{}
+	for i := range 50 {
+		l := line(fmt.Sprintf("at-%d", i), "git.example", "forge")
+		allowed[l], lines = of("forge", 0, "git.example"), append(lines, l)
+	}
+	g := &slowGuard{each: 50 * time.Millisecond}
+	reads, says := io.Pipe()
+	g.ReadCloser = reads
+	var once atomic.Bool
+	s := &Server{
+		Use: func(Use) error { return nil }, Allowed: func() (Allowed, error) { return allowed, nil },
+		Read: func(context.Context, credential.Credential) (Value, error) { return Value{Secret: []byte("x")}, nil },
+		Attach: func(context.Context) (io.ReadWriteCloser, error) {
+			if once.Swap(true) {
+				return nil, errors.New("no guard")
+			}
+			return g, nil
+		},
+		Gone: func() bool { return false }, Idle: time.Minute, Log: log.New(t.Output(), "", 0), late: 200 * time.Millisecond,
+	}
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	go func() { _ = s.Run(ctx, l) }()
+	if err := lease.Write(says, &lease.Lines{Lines: lines}); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the connection has ended", func() bool {
+		a, err := Call(t.Context(), socket, Request{Op: OpStatus})
+		return err == nil && g.took.Load() > 0 && !a.Attached
+	})
+	if n := g.took.Load(); n > 10 {
+		t.Errorf("%d messages were sent", n)
 	}
 }
 

@@ -15,8 +15,12 @@ var (
 	errMessage = errors.New("a message that is not valid, or of a type or with a field that isn't known")
 )
 
-// maxLines bounds the lines that a guard names in several messages: more than a policy has.
-const maxLines = 1 << 17
+// maxLines and maxLinesBytes bound the lines that a guard names in several messages: more than
+// a policy has, and than an `up` tells a broker.
+const (
+	maxLines      = 1 << 17
+	maxLinesBytes = 8 << 20
+)
 
 // Reader reads one side's messages. It isn't for several goroutines.
 type Reader struct {
@@ -102,10 +106,14 @@ func (r *Reader) FromBroker() (any, error) {
 // After an error there is none.
 func (r *Reader) FromGuard() (any, error) {
 	all := &Lines{}
+	size := 0
 	for more := false; ; {
 		line, err := r.line()
 		if err != nil {
 			return nil, err
+		}
+		if size += len(line); size > maxLinesBytes {
+			return nil, errMessage
 		}
 		kind, fields, err := split(line)
 		r.wipe()

@@ -253,3 +253,29 @@ func FuzzFromBroker(f *testing.F) {
 		}
 	})
 }
+
+// B60: what a guard says of its lines is bounded, in bytes too.
+func TestLongLines(t *testing.T) {
+	long := github
+	long.Host = strings.Repeat("x", 60<<10)
+	message, err := encode("lines", &Lines{[]Line{long}, true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := 0
+	r := NewReader(readerFunc(func(b []byte) (int, error) {
+		if sent > 2*maxLinesBytes {
+			return 0, io.EOF
+		}
+		n := copy(b, message[sent%len(message):])
+		sent += n
+		return n, nil
+	}))
+	if _, err = r.FromGuard(); err == nil || sent > 2*maxLinesBytes {
+		t.Errorf("%d bytes were read: %v", sent, err)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
