@@ -188,8 +188,8 @@ func (s *Store) Each(f func(l lease.Line, leased bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.lines {
-		h := s.held[l]
-		f(l, h != nil && h.until > clock.Boot())
+		x := s.held[l]
+		f(l, x != nil && x.until > clock.Boot())
 	}
 }
 
