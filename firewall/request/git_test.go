@@ -264,6 +264,7 @@ func TestGitDecides(t *testing.T) {
 func FuzzGitTarget(f *testing.F) {
 	f.Add("GET", "/acme/app.git/info/refs?service=git-upload-pack")
 	f.Add("POST", "/acme/app/git-receive-pack")
+	f.Add("POST", "/acme/git-receive-pack-app/git-receive-pack") // another word
 	f.Add("PUT", "/a.git/info/lfs/objects/"+strings.Repeat("0", 64)+"/1")
 	f.Fuzz(func(t *testing.T, method, text string) {
 		x, err := ParseTarget(text, Options{})
@@ -278,8 +279,8 @@ func FuzzGitTarget(f *testing.F) {
 			t.Fatalf("%q is for %q", text, g.Repository)
 		}
 		n := 0
-		for _, own := range []string{"/info/refs", "/" + UploadPack, "/" + ReceivePack, "/info/lfs/", "/gitlab-lfs/"} {
-			n += strings.Count(x.Path(), own)
+		for _, own := range []string{"/info/refs/", "/" + UploadPack + "/", "/" + ReceivePack + "/", "/info/lfs/", "/gitlab-lfs/"} {
+			n += strings.Count(x.Path()+"/", own)
 		}
 		if n != 1 {
 			t.Fatalf("%q: %d of git's addresses", text, n)
