@@ -193,10 +193,18 @@ func TestB34_EndpointRefuses(t *testing.T) {
 			t.Errorf("%s", b)
 		}
 	})
+	t.Run("git's protocol, as of old Cargos", func(t *testing.T) {
+		for ask, want := range map[string]bool{"/crates/info/refs?service=git-upload-pack": true, "/crates/config.json": false} {
+			resp, body := w.send(apiAddr, "GET "+ask+" HTTP/1.1\r\n"+host+"User-Agent: git/2.0 (libgit2 1.5.1)\r\nAccept: */*\r\n\r\n")
+			if resp.StatusCode != 403 || strings.Contains(body, "Cargo needs none from 1.68 on") != want {
+				t.Errorf("%s: %s %q", ask, resp.Status, body)
+			}
+		}
+	})
 	if counts := w.in.Counts(); len(counts.Requests) > 0 || len(counts.Conns) > 0 || len(counts.Queries) > 0 {
 		t.Errorf("arrived: %+v", counts)
 	}
-	w.guard.eventually(5, "refused requests", func(e event) bool {
+	w.guard.eventually(7, "refused requests", func(e event) bool {
 		return e.Kind == "endpoint" && e.Verdict == "deny" && e.Reason == "request" && e.Name == "allowed.example.org" && e.Rule == "workshop.yaml:600"
 	})
 	w.guard.eventually(30, "ambiguous requests", func(e event) bool {

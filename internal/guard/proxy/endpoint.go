@@ -209,6 +209,9 @@ func (s *httpSession) requestDenied(line *firewall.Rule, method string, target r
 		}
 		fmt.Fprintf(&b, "  %s\n", r)
 	}
+	if line.Endpoint.Git.IsZero() && strings.HasSuffix(target.Path(), "/info/refs") {
+		b.WriteString("This is git's protocol, which needs a line with `git`. Cargo needs none from 1.68 on, with a registry that begins with sparse+http://.\n")
+	}
 	b.WriteString("Do not retry, tell the person.\n" + whatIsOpen)
 	return respond(s.c, http.StatusForbidden, what, map[string]string{"X-Workshop-Deny": firewall.ReasonRequest}, b.String(), keep)
 }
