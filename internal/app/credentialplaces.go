@@ -2,8 +2,10 @@ package app
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/llmdo/workshop/internal/credential"
 	"github.com/llmdo/workshop/internal/lib/subpath"
@@ -23,19 +25,32 @@ func own(env *Env, ready *Project, all []credential.Credential) error {
 			return
 		}
 		real, dirs := RealPath(name), append(dirs, seen...)
-		if slices.ContainsFunc(dirs, func(dir string) bool { return dir != "" && (subpath.Within(real, dir) || subpath.Within(name, dir)) }) {
-			problems = append(problems, fmt.Sprintf("%s, %s, is in the project or in what its workers see", env.Shown(name), what))
+		text := fmt.Sprintf("%s, %s, is in the project or in what its workers see", env.Shown(name), what)
+		if !slices.Contains(problems, text) && slices.ContainsFunc(dirs, func(dir string) bool { return dir != "" && (subpath.Within(real, dir) || subpath.Within(name, dir)) }) {
+			problems = append(problems, text)
 		}
 	}
 	if env.Settings.Credentials != "" { // the usual one is in the project where that is the home directory
 		check("the file of credentials", env.CredentialsFile(), ready.Dir)
 	}
+	project := ready.Dir
+	if env.Home != "" && subpath.Within(RealPath(env.Home), project) {
+		project = "" // all files of the user's are in it
+	}
 	for _, x := range all {
-		check("the value of the credential "+x.Name, x.Source.File)
-		check("the `ca` of the credential "+x.Name, x.Authorities)
-		check("the `known_hosts` of the credential "+x.Name, x.KnownHosts)
-		if len(x.Source.Command) > 0 {
-			check("the command of the credential "+x.Name, x.Source.Command[0], ready.Dir)
+		check("the value of the credential "+x.Name, x.Source.File, project)
+		check("the `ca` of the credential "+x.Name, x.Authorities, project)
+		check("the `known_hosts` of the credential "+x.Name, x.KnownHosts, project)
+		for i, arg := range x.Source.Command {
+			if i == 0 {
+				check("the command of the credential "+x.Name, arg, ready.Dir)
+				continue
+			}
+			for _, word := range strings.FieldsFunc(arg, partsWords) { // a script, or what it reads
+				if filepath.IsAbs(word) {
+					check("the command of the credential "+x.Name, word, project)
+				}
+			}
 		}
 	}
 	if len(problems) == 0 {
@@ -44,3 +59,7 @@ func own(env *Env, ready *Project, all []credential.Credential) error {
 	f.Err = fmt.Errorf("nothing was started: %s", strings.Join(problems, "\n"))
 	return f.Hint("keep it where no repository and no worker can change it, such as %s", env.Shown(env.ConfigDir()))
 }
+
+// partsWords reports whether a character parts the names of files in an argument: in a shell's
+// text, or behind an option.
+func partsWords(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`=:;,|&<>()", r) }
