@@ -64,7 +64,7 @@ func credentialed(t *testing.T, intent string) (s *scenario.Scenario, u *journal
 	name = s.Project
 	u = &journal{}
 	t.Cleanup(s.Internet.Site("allowed.example.org", u))
-	s.Env = append(s.Env, "SSL_CERT_FILE="+filepath.Join(s.Dir, "ca.pem"))
+	s.VerifyTestInternet()
 	edit(s, "- allowed.example.org\n", "- {host: allowed.example.org, at: api, requests: [\"GET,HEAD /repos/**\"], credential: "+name+"}\n")
 	dir := s.TempDir()
 	write := func(file, text string) {
@@ -137,6 +137,10 @@ func TestB32_Credential(t *testing.T) {
 	}
 	scenario.Own(t, planted)
 	says(s, s.Expect(4, "up", "--credentials", "credentials.yaml"), "credentials.yaml, the file of credentials, is in the project")
+	before := s.Env
+	s.Env = append(s.Env, "SSL_CERT_FILE="+filepath.Join(s.Dir, "ca.pem"))
+	says(s, s.Expect(4, append([]string{"up"}, flags...)...), "ca.pem, the certificates of SSL_CERT_FILE, is in the project")
+	s.Env = before
 
 	broker := brokerOf(s, name)
 	s.Expect(0, "down")

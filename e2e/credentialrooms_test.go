@@ -20,7 +20,7 @@ import (
 func TestB34_Rooms(t *testing.T) {
 	needs(t, "git")
 	s := scenario.New(t, "rooms", "two workers in rooms of their own have one credential, and each the refs and requests of its own lines alone")
-	s.Env = append(s.Env, "SSL_CERT_FILE="+filepath.Join(s.Dir, "ca.pem"))
+	s.VerifyTestInternet()
 	repositories, err := testnet.NewRepositories(t.TempDir(), "acme/app")
 	if err != nil {
 		t.Fatal(err)

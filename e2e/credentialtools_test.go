@@ -87,7 +87,7 @@ var toolHosts = []struct{ at, host, as, line string }{
 // credentialTools is the workshop tools with an endpoint for each of toolHosts.
 func credentialTools(t *testing.T) (s *scenario.Scenario, hosts map[string]*private) {
 	s = scenario.New(t, "tools", "npm, pip, go, curl and programs of models and of registries use private hosts with a credential that the guard adds, and have none themselves")
-	s.Env = append(s.Env, "SSL_CERT_FILE="+filepath.Join(s.Dir, "ca.pem"))
+	s.VerifyTestInternet()
 	dir := s.TempDir()
 	write := func(name, text string) string {
 		file := filepath.Join(dir, name)

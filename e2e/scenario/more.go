@@ -89,6 +89,10 @@ func (s *Scenario) field(prefix string) string {
 	return ""
 }
 
+// VerifyTestInternet has our programs verify the hosts of endpoints by the test internet's
+// certificates, which are no file of the project.
+func (s *Scenario) VerifyTestInternet() { s.Env = append(s.Env, "SSL_CERT_FILE="+s.caFile) }
+
 // TrustTestInternet makes the test internet's certificates those that this machine
 // trusts, until the test ends; so do workers with `image: host`.
 func (s *Scenario) TrustTestInternet() {

@@ -134,11 +134,11 @@ func TestKnownHostsOfAWorker(t *testing.T) {
 	ready := &Project{Compiled: &compose.Compiled{Facts: &compose.Facts{Sources: map[string]compose.SourceFacts{"./src": {Real: RealPath(src)}}}}}
 	env := &Env{Home: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}
 	all := []credential.Credential{{Name: "work", Agent: "SHA256:x", KnownHosts: filepath.Join(src, "known_hosts")}}
-	if err := own(env, ready, all); err == nil || CodeOf(err) != CodeRefused || !strings.Contains(err.Error(), "known_hosts` of the credential work") {
+	if err := own(env, ready, all, nil); err == nil || CodeOf(err) != CodeRefused || !strings.Contains(err.Error(), "known_hosts` of the credential work") {
 		t.Error(err)
 	}
 	all[0].KnownHosts = filepath.Join(env.Home, "known_hosts")
-	if err := own(env, ready, all); err != nil {
+	if err := own(env, ready, all, nil); err != nil {
 		t.Error(err)
 	}
 }

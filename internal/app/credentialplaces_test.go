@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/credential"
+	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/secretsource"
 )
 
@@ -51,16 +52,21 @@ func TestPlacesOfCredentials(t *testing.T) {
 		for _, file := range []string{filepath.Join(project, "x"), filepath.Join(seen, "x"), filepath.Join(mine, "link")} {
 			c := tt.of(file)
 			c.Name = "a"
-			if err := own(env, ready, []credential.Credential{c}); err == nil || CodeOf(err) != CodeRefused || !strings.Contains(err.Error(), tt.said+" the credential a") {
+			if err := own(env, ready, []credential.Credential{c}, nil); err == nil || CodeOf(err) != CodeRefused || !strings.Contains(err.Error(), tt.said+" the credential a") {
 				t.Errorf("%s, %s: %v", tt.name, file, err)
 			}
 		}
-		if err := own(env, ready, []credential.Credential{tt.of(filepath.Join(mine, "x"))}); err != nil {
+		if err := own(env, ready, []credential.Credential{tt.of(filepath.Join(mine, "x"))}, nil); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
 	// In a project that is the home directory, what is the user's own is there, too.
-	env.Home = project
+	homes := facts.Homes(os.Getuid(), env.Lookup)
+	if len(homes) == 0 {
+		return
+	}
+	project = RealPath(homes[0])
+	ready.Dir = project
 	for _, tt := range []struct {
 		c  credential.Credential
 		ok bool
@@ -69,7 +75,7 @@ func TestPlacesOfCredentials(t *testing.T) {
 		{credential.Credential{Source: secretsource.Source{Command: []string{filepath.Join(project, "x")}}}, false},
 		{credential.Credential{KnownHosts: filepath.Join(seen, "x")}, false},
 	} {
-		if err := own(env, ready, []credential.Credential{tt.c}); (err == nil) != tt.ok {
+		if err := own(env, ready, []credential.Credential{tt.c}, nil); (err == nil) != tt.ok {
 			t.Errorf("%+v: %v", tt.c, err)
 		}
 	}

@@ -128,7 +128,7 @@ func (env *Env) credentials(ctx context.Context, e engine.Info, contained bool, 
 		env.event(Event{Kind: Problems, Diagnostics: list})
 		return nil, Fail(CodeRefused, "%s is invalid: %s; nothing was started", env.Shown(file), Count(list.Count(diag.Error), "error"))
 	}
-	if err := own(env, ready, all); err != nil {
+	if err := own(env, ready, all, c.lines); err != nil {
 		return nil, err
 	}
 	c.byName = map[string]credential.Credential{}
