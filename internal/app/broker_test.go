@@ -1,11 +1,14 @@
 package app
 
 import (
+	"io"
 	"log"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/llmdo/workshop/compose"
 )
@@ -50,5 +53,35 @@ func TestBrokerLog(t *testing.T) {
 	}
 	if lines := strings.Split(string(text), "\n"); len(lines) != 3 || lines[1] != "end" || strings.Contains(lines[0], "\x1b") || len(text) > 4<<10 {
 		t.Errorf("%d bytes: %.200q", len(text), text)
+	}
+}
+
+// TestGuardThatDoesntAttach: a guard that doesn't answer, or without end, is left, so that the
+// next one is asked.
+func TestGuardThatDoesntAttach(t *testing.T) {
+	for name, says := range map[string]string{"silent": "", "endless": strings.Repeat("x", 64<<10)} {
+		here, there := net.Pipe()
+		go func() {
+			_, _ = there.Read(make([]byte, 1<<10))
+			for says != "" {
+				if _, err := io.WriteString(there, says); err != nil {
+					return
+				}
+			}
+		}()
+		ended := make(chan error, 1)
+		go func() {
+			_, err := attach(here, 100*time.Millisecond)
+			ended <- err
+		}()
+		select {
+		case err := <-ended:
+			if err == nil {
+				t.Errorf("%s: it is attached", name)
+			}
+		case <-time.After(5 * time.Second):
+			t.Errorf("%s: it waits", name)
+		}
+		there.Close()
 	}
 }

@@ -96,12 +96,7 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 			if err != nil {
 				return nil, err
 			}
-			c, err := control.NewClient(conn).Attach()
-			if err != nil {
-				conn.Close()
-				return nil, err
-			}
-			return c, nil
+			return attach(conn, controlTime)
 		},
 		Use: func(u broker.Use) error {
 			// A command without the variables changes the lines alone.
@@ -140,6 +135,20 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 		err = nil
 	}
 	return err
+}
+
+// attach attaches to a guard, whose answer must be there in time: one that hangs is asked again.
+func attach(conn io.ReadWriteCloser, within time.Duration) (io.ReadWriteCloser, error) {
+	late := time.AfterFunc(within, func() { conn.Close() })
+	c, err := control.NewClient(conn).Attach()
+	if !late.Stop() {
+		return nil, fmt.Errorf("the guard doesn't answer within %v", within)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 // maxBrokerLog bounds the broker's log, in bytes: a guard that crashes again and again is
