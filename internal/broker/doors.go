@@ -28,6 +28,9 @@ const (
 	// maxAgentLog are the lines of a worker in the log, for each agentLogFor.
 	maxAgentLog = 20
 	agentLogFor = time.Minute
+	// agentBurst requests of a worker are answered at once, and then one each agentEvery.
+	agentBurst = 100
+	agentEvery = 20 * time.Millisecond
 )
 
 // doors are the dial-in directories in which the user's agent is offered.
@@ -50,6 +53,7 @@ type door struct {
 	conns  map[net.Conn]bool
 	lines  int
 	since  time.Time
+	free   time.Time // the turn of the last answer
 }
 
 // set opens what is wanted and closes all else: its connections end at once.
@@ -157,7 +161,7 @@ func (x *door) accept() {
 				defer x.mu.Unlock()
 				delete(x.conns, c)
 			}()
-			if err := sshagent.Serve(c, x.keys, x.agent, x.say); err != nil {
+			if err := sshagent.Serve(paced{c, x}, x.keys, x.agent, x.say); err != nil {
 				x.say(sshagent.Verdict{Refused: err})
 			}
 		}()
@@ -188,6 +192,29 @@ func (t *timed) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return t.Conn.Write(b)
+}
+
+// paced is a connection of a worker's program, each of whose answers waits for its turn: what
+// they cost is the host's CPU, and the user's agent does one at a time.
+type paced struct {
+	net.Conn
+	door *door
+}
+
+func (p paced) Write(b []byte) (int, error) {
+	time.Sleep(p.door.turn(time.Now()))
+	return p.Conn.Write(b)
+}
+
+// turn is how long the next answer waits; of all connections together.
+func (x *door) turn(now time.Time) time.Duration {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if most := now.Add(-agentBurst * agentEvery); x.free.Before(most) {
+		x.free = most
+	}
+	x.free = x.free.Add(agentEvery)
+	return x.free.Sub(now)
 }
 
 // say logs what was signed or refused. A worker can't fill the log.

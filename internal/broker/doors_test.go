@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -101,6 +102,50 @@ func TestDoors(t *testing.T) {
 	}
 	if n := dialled.Load(); n != 1 {
 		t.Errorf("the user's agent was dialled %d times, want 1", n)
+	}
+}
+
+// B60: a worker's requests cost the host's CPU and the user's agent, which its own limits don't
+// have: so many are answered at once, and then a few in each second.
+func TestDoorsArePaced(t *testing.T) {
+	dir := t.TempDir()
+	_, private, _ := ed25519.GenerateKey(rand.Reader)
+	signer, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, _, _, _ := serve(t, &Server{
+		Allowed: func() (Allowed, error) { return nil, nil },
+		Agents: func() (map[string][]sshagent.Key, error) {
+			return map[string][]sshagent.Key{dir: {{Name: "k", Blob: signer.PublicKey().Marshal()}}}, nil
+		},
+	})
+	if a, err := Call(t.Context(), socket, Request{Op: OpLook}); err != nil || len(a.Agents) != 1 {
+		t.Fatal(a, err)
+	}
+	var n atomic.Int32
+	for range 4 {
+		c, err := net.Dial("unix", filepath.Join(dir, compose.AgentSocket))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		client := agent.NewClient(c)
+		go func() {
+			for {
+				if _, err := client.List(); err != nil {
+					return
+				}
+				n.Add(1)
+			}
+		}()
+	}
+	start := time.Now()
+	waitFor(t, "the first are answered", func() bool { return n.Load() >= 50 })
+	first := time.Since(start)
+	time.Sleep(time.Second)
+	if got, most := n.Load(), int32(agentBurst+time.Since(start)/agentEvery)+4; got > most || got < agentBurst/2 || first > time.Second {
+		t.Errorf("%d requests were answered, want at most %d; the first after %v", got, most, first)
 	}
 }
 
