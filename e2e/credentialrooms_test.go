@@ -76,7 +76,7 @@ func TestB34_Rooms(t *testing.T) {
 				t.Errorf("%s: the host got %q", me, r)
 			}
 		}
-		d := push(me, "agent/"+other+"/x")
+		d := push(me, "agent/"+other+"/y")
 		if d.Code != 1 || !strings.Contains(d.Err, "push: agent/"+me+"/*") || strings.Contains(d.Err, "agent/"+other+"/*") {
 			t.Errorf("%s pushes the other's ref: exit code %d:\n%s%s", me, d.Code, d.Out, d.Err)
 		}
