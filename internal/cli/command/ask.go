@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/docker/go-units"
+	"github.com/mattn/go-runewidth"
 
 	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/cli/terminal"
@@ -70,14 +71,34 @@ func (a *Program) agreeSources(ctx context.Context, all []app.SourceRequest) (bo
 
 // agreeCredentials asks the person at the terminal about uses of their credentials.
 func (a *Program) agreeCredentials(ctx context.Context, all []app.CredentialUse) (bool, error) {
-	fmt.Fprintln(a.Err, "the workshop wants your credentials added to requests of workers; no worker gets them:")
+	return a.ask(ctx, a.showCredentials(all))
+}
+
+// onScreen is how many rows of a terminal a person sees for certain.
+const onScreen = 20
+
+// showCredentials shows what would use credentials, every line whole, and returns the
+// question: it says how much there is where not all of it is on the screen any more.
+func (a *Program) showCredentials(all []app.CredentialUse) (question string) {
+	width, lines, rows := cmp.Or(a.Columns(a.Err), 80), 0, 0
+	show := func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		fmt.Fprintln(a.Err, text)
+		rows += 1 + max(0, runewidth.StringWidth(text)-1)/width
+	}
+	show("the workshop wants your credentials for requests and signatures of workers; no worker gets them:")
 	for _, u := range all {
-		fmt.Fprintf(a.Err, "  credential  %s (%s)\n  hosts       %s\n", app.Printable(u.Name), app.Printable(u.Source), app.Printable(strings.Join(u.Hosts, ", ")))
+		show("  credential  %s (%s)", app.Printable(u.Name), app.Printable(u.Source))
+		show("  hosts       %s", app.Printable(strings.Join(u.Hosts, ", ")))
 		for _, text := range u.Lines {
-			fmt.Fprintf(a.Err, "  | %s\n", app.Printable(text))
+			show("  | %s", app.Printable(text))
+			lines++
 		}
 	}
-	return a.ask(ctx, "add them? (asked once per line)")
+	if rows > onScreen {
+		return fmt.Sprintf("use them for all of this, %s in %d rows of the screen? (asked once per line)", app.Count(lines, "line"), rows)
+	}
+	return "use them so? (asked once per line)"
 }
 
 func (a *Program) showSources(all []app.SourceRequest) {

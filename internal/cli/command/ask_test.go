@@ -46,3 +46,30 @@ func TestShowSource(t *testing.T) {
 		t.Errorf("%d lines, %d bytes, which end in %q", strings.Count(got, "\n"), len(got), got[max(0, len(got)-100):])
 	}
 }
+
+// The lines that get credentials are shown whole and don't drive the terminal, and the question
+// says how many there are where they have scrolled away.
+func TestShowCredentials(t *testing.T) {
+	var b bytes.Buffer
+	ask := func(uses ...app.CredentialUse) string {
+		b.Reset()
+		return NewProgram(&System{Err: &b}).showCredentials(uses)
+	}
+	question := ask(app.CredentialUse{Name: "api", Source: "env \x1b[2J", Hosts: []string{"api.example.org"}, Lines: []string{"one a\u202eb\r\x1b[A", "two"}})
+	want := `the workshop wants your credentials for requests and signatures of workers; no worker gets them:
+  credential  api (env \x1b[2J)
+  hosts       api.example.org
+  | one a\u202eb\x0d\x1b[A
+  | two
+`
+	if got := b.String(); got != want || question != "use them so? (asked once per line)" {
+		t.Errorf("got\n%s%s", got, question)
+	}
+	long := strings.Repeat("x", 10_000)
+	if question = ask(app.CredentialUse{Lines: []string{"dangerous", long}}); !strings.Contains(question, " 2 lines in 131 rows ") || !strings.Contains(b.String(), "| dangerous\n  | "+long+"\n") {
+		t.Error(question)
+	}
+	if question = ask(app.CredentialUse{Lines: make([]string, 300)}); !strings.Contains(question, " 300 lines in 304 rows ") {
+		t.Error(question)
+	}
+}
