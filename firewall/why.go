@@ -36,6 +36,7 @@ var reasons = map[string]string{
 	"malformed":       "not a TLS hello, HTTP request or DNS question that can be understood; nothing allows it",
 	"ambiguous":       "the request to the endpoint could be read in two ways, or names another host, method or credential in it; such requests are never sent on",
 	"credential":      "the credential that the line adds isn't there now, and without it nothing is sent; `workshop up` starts what brings it, `workshop credential test NAME` says whether it can be read",
+	"not-approved":    "your file of credentials has each push with this credential asked about (`use: {push: ask}`), and nobody said yes; `approvals_command` or `approvals_socket` in config.yaml says who is asked",
 	"host-header":     "the request's URL and its Host header name different hosts; name the same one in both",
 	"last-hop":        "the request says Max-Forwards: 0, so the guard may send it no further; leave that header out",
 	"busy":            "too many large requests at the same time; try again",

@@ -124,31 +124,42 @@ type approvalSettings struct {
 
 func (env *Env) approvalSettings() (approvalSettings, error) {
 	s := approvalSettings{max: workshop.Approval(env.Settings.ApprovalsMax)}
+	argv, socket, err := env.approvers()
+	switch {
+	case len(argv) > 0:
+		s.asker = &approval.Command{Argv: argv, Dir: env.Dir}
+	case socket != "":
+		s.asker = &approval.Socket{Path: socket}
+	}
+	return s, err
+}
+
+// approvers are what the settings name: a program, a socket, or neither.
+func (env *Env) approvers() (argv []string, socket string, err error) {
 	command, socket := env.Settings.ApprovalsCommand, env.Settings.ApprovalsSocket
 	switch {
 	case command != "" && socket != "":
-		return s, Fail(CodeUsage, "settings: approvals_command and approvals_socket are both set").Hint("one of them is asked; remove the other")
+		return nil, "", Fail(CodeUsage, "settings: approvals_command and approvals_socket are both set").Hint("one of them is asked; remove the other")
 	case command != "":
 		argv, ok := shellline.ParseLine(command)
 		if runtime.GOOS == "windows" && !ok {
 			argv, ok = []string{command}, true
 		}
 		if !ok {
-			return s, Fail(CodeUsage, "setting approvals_command: %q is not a program with its arguments", Printable(command)).
+			return nil, "", Fail(CodeUsage, "setting approvals_command: %q is not a program with its arguments", Printable(command)).
 				Hint("it runs without a shell; put what needs a shell into a script")
 		}
 		if strings.ContainsAny(argv[0], `/\\`) && !filepath.IsAbs(argv[0]) {
-			return s, Fail(CodeUsage, "setting approvals_command: %q is not an absolute path", Printable(argv[0])).
+			return nil, "", Fail(CodeUsage, "setting approvals_command: %q is not an absolute path", Printable(argv[0])).
 				Hint("relative to the directory of a workshop, it would be a program that others write; a name alone is looked for in PATH")
 		}
-		s.asker = &approval.Command{Argv: argv, Dir: env.Dir}
+		return argv, "", nil
 	case socket != "":
 		if !filepath.IsAbs(socket) {
-			return s, Fail(CodeUsage, "setting approvals_socket: %q is not an absolute path", Printable(socket))
+			return nil, "", Fail(CodeUsage, "setting approvals_socket: %q is not an absolute path", Printable(socket))
 		}
-		s.asker = &approval.Socket{Path: socket}
 	}
-	return s, nil
+	return nil, socket, nil
 }
 
 // checkApprovalsMax wants one of the words, written out: another one would be

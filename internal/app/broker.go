@@ -53,7 +53,11 @@ func (env *Env) lease(ctx context.Context, r *Running, ready *Project, c *creds)
 		return nil
 	}
 	use := broker.Use{Directory: r.Dir, File: env.CredentialsFile(), Lines: c.lines, Agents: c.agents, Values: c.values(env)}
-	_, err := broker.Call(ctx, brokerSocket(dir), broker.Request{Op: broker.OpUse, Use: &use})
+	var err error
+	if use.Approvals, err = env.pushApprovals(c); err != nil {
+		return err
+	}
+	_, err = broker.Call(ctx, brokerSocket(dir), broker.Request{Op: broker.OpUse, Use: &use})
 	if err != nil { // none, or one of another version
 		stopBroker(ctx, dir)
 		err = env.startBroker(ctx, BrokerStart{Project: r.Name, Directory: r.Dir, Engine: r.Chosen.Name, Runtime: dir, Use: use})
@@ -99,11 +103,7 @@ func (env *Env) startBroker(ctx context.Context, start BrokerStart) error {
 	procgroup.Detach(cmd)
 	cmd.Dir = filepath.VolumeName(start.Runtime) + string(filepath.Separator)
 	// Nothing else of the environment: it may have secrets, and who may read it in /proc.
-	cmd.Env = env.commandVariables()
-	for name, value := range env.Places() {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	cmd.Env = append(cmd.Env, brokerVariables(env)...)
+	cmd.Env = append(env.placesAndCommand(), brokerVariables(env)...)
 	cmd.Stdin = bytes.NewReader(text)
 	out, err := cmd.StdoutPipe()
 	if err != nil {

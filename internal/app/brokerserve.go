@@ -18,6 +18,7 @@ import (
 	"github.com/llmdo/workshop/internal/credential"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/guard/lease"
 	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/sshagent"
 )
@@ -109,6 +110,9 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 		Allowed: func() (broker.Allowed, error) { return env.allowed(*use.Load()) },
 		Agents:  func() (map[string][]sshagent.Key, error) { return env.agentKeys(*use.Load()) },
 		Dial:    func() (net.Conn, error) { return dialAgent(use.Load().Values[agentVariable]) },
+		Ask: func(ctx context.Context, m *lease.Ask) (lease.Decided, error) {
+			return env.askPush(ctx, *use.Load(), m)
+		},
 		Gone: func() bool {
 			now, err := os.Lstat(socket)
 			return err != nil || !os.SameFile(mine, now)

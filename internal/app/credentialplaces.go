@@ -62,6 +62,17 @@ func own(env *Env, ready *Project, all []credential.Credential, lines []broker.L
 			}
 		}
 	}
+	if slices.ContainsFunc(all, func(x credential.Credential) bool { return x.AskPush }) {
+		argv, socket, err := env.approvers()
+		if err != nil {
+			return err
+		}
+		check("your settings", env.userSettings(), project)
+		check("approvals_socket", socket, ready.Dir)
+		if len(argv) > 0 && filepath.IsAbs(argv[0]) {
+			check("approvals_command", argv[0], ready.Dir)
+		}
+	}
 	if verifiedByMachine(all, lines) {
 		for _, a := range env.authorityFiles() {
 			inside("the certificates of "+a[0], a[1], append(writtenBy(ready), project)...)

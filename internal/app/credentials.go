@@ -39,7 +39,7 @@ func credentialLines(p *firewall.Policy) (out []broker.Line) {
 			if !ok || room.Mode == firewall.None {
 				continue
 			}
-			x := broker.Line{Line: l}
+			x := broker.Line{Line: l, Workers: room.Workers}
 			for _, w := range room.Workers {
 				x.Consents = append(x.Consents, w+" "+RuleLine(r, false))
 			}

@@ -210,6 +210,13 @@ func (c *Core) lines() (out []lease.Line) {
 	return out
 }
 
+// asks returns the credential of a line with which pushes are asked about; ok reports whether
+// the line may have it now.
+func (c *Core) asks(l lease.Line) (of credential.Credential, ok bool) {
+	of = c.allowed[l]
+	return of, of.AskPush && slices.Contains(c.lines(), l)
+}
+
 // revoke takes back what was leased for lines that may not have it any more, or not from
 // where it came. The guard knows credentials, so the others of the same are leased again.
 // Lines that the guard hasn't any more it has forgotten itself, with the rule.
@@ -250,7 +257,7 @@ func (h *held) good(now time.Time) bool {
 // lease returns the message that leases the value for a line; nil if it can't be sent.
 func (h *held) lease(l lease.Line) *lease.Lease {
 	name, text := h.of.As.In(l.Host, string(h.value.Secret))
-	m := &lease.Lease{Line: l, Generation: h.generation, Header: name, Value: lease.Value(text), Roots: h.value.Roots}
+	m := &lease.Lease{Line: l, Generation: h.generation, Header: name, Value: lease.Value(text), Roots: h.value.Roots, AskPush: h.of.AskPush}
 	if err := m.Value.Check(); err != nil {
 		h.problem = fmt.Sprintf("for %s %v", l.Host, err)
 		return nil

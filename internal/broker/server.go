@@ -36,6 +36,9 @@ type Server struct {
 	// and Dial connects to the user's ssh-agent. Both may be nil.
 	Agents func() (map[string][]sshagent.Key, error)
 	Dial   func() (net.Conn, error)
+	// Ask asks the user about a push; nil: nobody can be asked. A person is asked about one
+	// push at a time.
+	Ask func(context.Context, *lease.Ask) (lease.Decided, error)
 	// Read reads a value.
 	Read func(context.Context, credential.Credential) (Value, error)
 	// Gone reports whether nobody needs this process any more.
@@ -58,6 +61,8 @@ type loop struct {
 	ctx      context.Context
 	attached bool // and the guard has said its lines
 	doors    doors
+	asked    map[uint64]*asking // questions of the attached guard
+	turn     chan struct{}      // who holds its one element may ask
 }
 
 // ErrIdle is returned where no guard was there for too long.
@@ -67,7 +72,7 @@ var ErrIdle = errors.New("no guard was there for too long")
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r := &loop{Server: s, core: NewCore(), since: time.Now(), events: make(chan func()), ctx: ctx}
+	r := &loop{Server: s, core: NewCore(), since: time.Now(), events: make(chan func()), ctx: ctx, asked: map[uint64]*asking{}, turn: make(chan struct{}, 1)}
 	r.doors = doors{dial: s.Dial, log: s.Log, open: map[string]*door{}}
 	defer r.doors.set(nil)
 	go r.accept(l, cancel)
@@ -179,6 +184,7 @@ func (r *loop) detach() {
 	if r.conn != nil {
 		r.conn.Close()
 		r.conn, r.since, r.attached = nil, time.Now(), false
+		r.endAsks()
 	}
 }
 
@@ -237,6 +243,10 @@ func (r *loop) hear(c io.ReadWriteCloser) {
 				if r.core.Refused(m, time.Now()) {
 					r.Log.Printf("credential %s: a host refused it (401)", m.Credential)
 				}
+			case *lease.Ask:
+				r.ask(m)
+			case *lease.AskEnded:
+				r.endAsk(m.ID)
 			}
 			r.next(false)
 		})

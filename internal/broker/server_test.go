@@ -19,11 +19,11 @@ import (
 )
 
 // serve runs a broker with a real store of leases, whose guard can end.
-func serve(t *testing.T, s *Server) (socket string, guard *atomic.Pointer[leases.Store], cut func(), ended chan error) {
+func serve(t *testing.T, s *Server, more ...lease.Line) (socket string, guard *atomic.Pointer[leases.Store], cut func(), ended chan error) {
 	t.Helper()
 	guard = &atomic.Pointer[leases.Store]{}
 	var end atomic.Pointer[net.Conn]
-	guard.Store(leases.NewStore(lease.Lasting, []lease.Line{git, api}))
+	guard.Store(leases.NewStore(lease.Lasting, append([]lease.Line{git, api}, more...)))
 	s.Attach = func(context.Context) (io.ReadWriteCloser, error) {
 		store := guard.Load()
 		if store == nil {
@@ -116,7 +116,7 @@ func TestServe(t *testing.T) {
 	allowed.Store(&Allowed{})
 	ask(Request{Op: OpLook})
 	waitFor(t, "revoked", func() bool { return held.Revoked() && taken(guard.Load(), git) == "none" })
-	ask(Request{Op: OpUse, Use: &Use{Directory: "/p", File: "/f", Lines: []Line{{git, []string{"c"}}}, Values: map[string]string{"A": "b"}}})
+	ask(Request{Op: OpUse, Use: &Use{Directory: "/p", File: "/f", Lines: []Line{{Line: git, Consents: []string{"c"}}}, Values: map[string]string{"A": "b"}}})
 	if u := used.Load(); u.Directory != "/p" || u.Values["A"] != "b" || u.Lines[0].At != "git" || u.Lines[0].Consents[0] != "c" {
 		t.Errorf("%+v", u)
 	}

@@ -48,6 +48,8 @@ type Use struct {
 	Lines []Line `json:"lines"`
 	// Agents are the workshop's lines of `agents`, one for each worker that has it.
 	Agents []Agent `json:"agents,omitempty"`
+	// Approvals says whom the user wants to be asked about pushes; nil: nobody.
+	Approvals *Approvals `json:"approvals,omitempty"`
 	// Values are variables of the environment of `up` that credentials are read from.
 	Values map[string]string `json:"values,omitempty"`
 }
@@ -56,6 +58,16 @@ type Use struct {
 type Line struct {
 	lease.Line
 	Consents []string `json:"consents"`
+	// Workers are those of its room.
+	Workers []string `json:"workers,omitempty"`
+}
+
+// Approvals is what the user's settings approvals_command and approvals_socket say.
+type Approvals struct {
+	Command []string `json:"command,omitempty"` // absolute
+	Socket  string   `json:"socket,omitempty"`
+	// Display are variables by which the command finds the user's screen.
+	Display []string `json:"display,omitempty"`
 }
 
 // Agent is what a worker may have signed by one of the user's keys.

@@ -30,7 +30,9 @@ type Credential struct {
 	// Authorities is the file, absolute, of those that the hosts are verified by, in place
 	// of the machine's; empty: the machine's.
 	Authorities string
-	Line        int // in the file, from 1
+	// AskPush has the user asked before each push by git with it: `use: {push: ask}`.
+	AskPush bool
+	Line    int // in the file, from 1
 }
 
 // Host is one host, by its name.

@@ -13,7 +13,7 @@ import (
 )
 
 const example = `# what workers may use, and where
-github: {command: [/usr/bin/gh, auth, token], hosts: [github.com, api.github.com], as: github, ttl: 50m}
+github: {command: [/usr/bin/gh, auth, token], hosts: [github.com, api.github.com], as: github, ttl: 50m, use: {push: ask}}
 anthropic:
   env: ANTHROPIC_API_KEY
   hosts: [api.anthropic.com]
@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 	}
 	want := []Credential{
 		{Name: "anthropic", Source: secretsource.Source{Env: "ANTHROPIC_API_KEY"}, Hosts: []Host{{"api.anthropic.com", 443}}, As: Form{Header: "x-api-key"}, Line: 3},
-		{Name: "github", Source: secretsource.Source{Command: []string{"/usr/bin/gh", "auth", "token"}}, Hosts: []Host{{"github.com", 443}, {"api.github.com", 443}}, As: Form{GitHub: true}, Lifetime: 50 * time.Minute, Line: 2},
+		{Name: "github", Source: secretsource.Source{Command: []string{"/usr/bin/gh", "auth", "token"}}, Hosts: []Host{{"github.com", 443}, {"api.github.com", 443}}, As: Form{GitHub: true}, Lifetime: 50 * time.Minute, AskPush: true, Line: 2},
 		{Name: "mirror", Source: secretsource.Source{File: "/home/user/token"}, Hosts: []Host{{"mirror.acme.example", 443}}, As: Form{Basic: "reader"}, Line: 10},
 		{Name: "npm", Source: secretsource.Source{Keyring: "npm"}, Hosts: []Host{{"npm.acme.example", 8443}}, Authorities: "/home/user/acme-ca.pem", Line: 7},
 		{Name: "signing", Agent: "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU", Hosts: []Host{{"git.acme.example", 22}}, KnownHosts: "/home/user/.ssh/known_hosts", Line: 9},
@@ -95,6 +95,12 @@ func TestParseRefuses(t *testing.T) {
 		{"no fingerprint", "a: {ssh_agent: work, hosts: [h.example]}", `c:1:16: error: "work" is not the fingerprint of a key`},
 		{"an agent with a form", "a: {ssh_agent: \"SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU\", as: bearer}", "as is not for ssh_agent"},
 		{"an agent with a lifetime", "a: {ssh_agent: \"SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU\", ttl: 5m}", "ttl is not for ssh_agent"},
+		{"a use of an agent", "a: {ssh_agent: \"SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU\", use: {push: ask}}", "use is not for ssh_agent"},
+		{"an unknown use", "a: {env: A, hosts: [h.example], use: {pull: ask}}", `c:1:39: error: unknown use "pull"`},
+		{"a use that doesn't ask", "a: {env: A, hosts: [h.example], use: {push: deny}}", `c:1:45: error: push is not "deny"`},
+		{"a use of nothing", "a: {env: A, hosts: [h.example], use: {push: }}", "this is not text"},
+		{"no use", "a: {env: A, hosts: [h.example], use: {}}", "use has no use"},
+		{"a word for a use", "a: {env: A, hosts: [h.example], use: ask}", "use is not a mapping"},
 		{"an agent and a value", "a: {ssh_agent: \"SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU\", env: A}", "two sources"},
 		{"known hosts of a value", "a: {env: A, hosts: [h.example], known_hosts: ~/a}", "known_hosts is for ssh_agent"},
 		{"all at once", "a: {hosts: [h.example]}\nb: {env: B}\n", "c:2:1: error: the credential b has no hosts"},

@@ -186,8 +186,8 @@ func (p *parser) credential(key, n *yaml.Node, c *Credential) {
 			}
 			p.hosts(n, c, port)
 		default:
-			p.fail(key, fmt.Sprintf("unknown key %q of a credential", clip.Bytes(key.Value, 40)), "it has env, file, keyring, command or ssh_agent; hosts, as, ttl, ca and known_hosts")
-		case "as", "ttl", "ca":
+			p.fail(key, fmt.Sprintf("unknown key %q of a credential", clip.Bytes(key.Value, 40)), "it has env, file, keyring, command or ssh_agent; hosts, as, ttl, ca, use and known_hosts")
+		case "as", "ttl", "ca", "use":
 			if agent {
 				p.fail(key, key.Value+" is not for ssh_agent, which has no value", agentHint)
 				return
@@ -204,6 +204,8 @@ func (p *parser) credential(key, n *yaml.Node, c *Credential) {
 			c.Lifetime = d
 		case "ca":
 			c.Authorities = p.path(n)
+		case "use":
+			p.use(n, c)
 		}
 	})
 	if len(p.problems) > before {
@@ -296,6 +298,23 @@ func parseHost(text string, usual uint16) (Host, error) {
 		h.Port = ports[0].First
 	}
 	return h, nil
+}
+
+// use reads which uses ask.
+func (p *parser) use(n *yaml.Node, c *Credential) {
+	const hint = "write use: {push: ask}"
+	p.mapping(n, "use", func(key, n *yaml.Node) {
+		if key.Value != "push" {
+			p.fail(key, fmt.Sprintf("unknown use %q", clip.Bytes(key.Value, 40)), hint)
+			return
+		}
+		if c.AskPush = p.text(n) == "ask"; !c.AskPush && n.Value != "" {
+			p.fail(n, fmt.Sprintf("push is not %q", clip.Bytes(n.Value, 40)), hint)
+		}
+	})
+	if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
+		p.fail(n, "use has no use", hint)
+	}
 }
 
 func (p *parser) form(n *yaml.Node, f *Form) {

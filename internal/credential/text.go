@@ -66,6 +66,9 @@ func (c Credential) Text(home string) string {
 	if c.Authorities != "" {
 		part("ca", path(c.Authorities))
 	}
+	if c.AskPush {
+		part("use", "{push: ask}")
+	}
 	return c.Name + ": {" + strings.Join(parts, ", ") + "}"
 }
 

@@ -90,6 +90,15 @@ func (l *live) ownedBy(c firewall.Live) error {
 	return nil
 }
 
+// ask has a person asked about a push with the credential of a line.
+func (r *room) ask(rule *firewall.Rule, repository string, refs []lease.Pushed, alive func() bool) error {
+	l, ok := lease.LineOf(r.name, *rule)
+	if !ok {
+		return leases.ErrNoLease
+	}
+	return r.guard.leases.Ask(l, repository, refs, alive)
+}
+
 // lease takes the value of a line's credential; nil if there is none now.
 func (r *room) lease(rule *firewall.Rule) *leases.Held {
 	l, ok := lease.LineOf(r.name, *rule)

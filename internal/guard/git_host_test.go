@@ -83,16 +83,21 @@ func gitWorldOf(t testing.TB, p firewall.Policy) *gitWorld {
 // git runs git as a worker of the room does, and returns what it says.
 func (w *gitWorld) git(code int, args ...string) string {
 	w.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"}, args...)...)
-	cmd.Dir = w.work
-	cmd.Env = append(os.Environ(), "HOME="+w.work, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_COUNT=1",
-		"GIT_CONFIG_KEY_0=url.http://"+apiAddr+"/.insteadOf", "GIT_CONFIG_VALUE_0=https://allowed.example.org/")
+	cmd := w.gitCommand(args...)
 	var out []byte
 	err := w.rooms["room"].ns.Do(func() (err error) { out, err = cmd.CombinedOutput(); return err })
 	if got := cmd.ProcessState.ExitCode(); got != code {
 		w.Fatalf("git %s: exit code %d, want %d (%v)\n%s", strings.Join(args, " "), got, code, err, out)
 	}
 	return string(out)
+}
+
+func (w *gitWorld) gitCommand(args ...string) *exec.Cmd {
+	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"}, args...)...)
+	cmd.Dir = w.work
+	cmd.Env = append(os.Environ(), "HOME="+w.work, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_COUNT=1",
+		"GIT_CONFIG_KEY_0=url.http://"+apiAddr+"/.insteadOf", "GIT_CONFIG_VALUE_0=https://allowed.example.org/")
+	return cmd
 }
 
 // refs are those of a repository of the host.

@@ -52,7 +52,7 @@ func (r *room) open(ctx context.Context, client *handover.Client, f *handover.So
 		Report: r.report, Flows: &proxy.Flows{},
 		Large: r.large, Asking: r.asking,
 		Admit: r.wild.Admit, Budgets: &r.budget,
-		Roots: r.guard.roots.Load, Secure: r.secure, Lease: r.lease,
+		Roots: r.guard.roots.Load, Secure: r.secure, Lease: r.lease, Ask: r.ask,
 	}
 	names := &dns.Server{
 		Room: r.policy, Resolver: r.guard.resolver, IPv6: r.guard.dialer.Local.IPv6,

@@ -76,4 +76,9 @@ var credentialItems = []Item{
 		Remedy:   "Tokens with few rights and a short lifetime; `workshop credential revoke`, and a new token",
 		Promises: []string{"B32"},
 	},
+	{
+		ID: "C14", Attack: "A push that its owner didn't agree to, where they want to be asked: another than was shown, a text that hides it, questions until they say yes",
+		Status: Closed, Answer: "The guard holds the bytes until a yes to their refs, all else is a no; nothing in the question is invisible, and a room asks one at a time, after a no not for a minute",
+		Promises: []string{"B33", "B60"}, Tests: []string{"internal/guard TestB33_AskPush", "internal/guard/leases TestB60_AsksAreFew", "internal/session/approval TestPushQuestion"},
+	},
 }

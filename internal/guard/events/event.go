@@ -71,6 +71,7 @@ const (
 	ReasonMalformed   = "malformed"       // not a valid ClientHello, request or question
 	ReasonAmbiguous   = "ambiguous"       // a request to an endpoint that two programs could read in two ways, or that names a host or a credential of its own
 	ReasonCredential  = "credential"      // the credential of an endpoint's line isn't there now
+	ReasonApproval    = "not-approved"    // a person is asked about such a push, and didn't say yes
 	ReasonLastHop     = "last-hop"        // Max-Forwards is 0: the request ends at the guard
 	ReasonHostHeader  = "host-header"     // a request's URL and its Host header name different hosts
 	ReasonBusy        = "busy"            // too many large heads at the same time

@@ -84,6 +84,8 @@ type Lease struct {
 	Value  Value  `json:"value"`
 	// Roots are certificates, in DER, that the host's is verified by instead of the policy's.
 	Roots [][]byte `json:"roots,omitempty"`
+	// AskPush has a person asked before each push by git, see [Ask].
+	AskPush bool `json:"ask_push,omitempty"`
 }
 
 // Revoke is what the broker says to have all values of a credential forgotten, and the
@@ -110,16 +112,24 @@ func CheckHeader(name string) error {
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"
 
+// check returns an error if it can't be a line of a policy.
+func (l Line) check() error {
+	if !firewall.ValidRoomName(l.Room) || !firewall.ValidEndpointName(l.At) || !firewall.ValidEndpointName(l.Credential) || l.Port == 0 || len(l.Rule) != 16 || strings.Trim(l.Rule, "0123456789abcdef") != "" {
+		return errors.New("the line is not valid")
+	}
+	if _, err := firewall.ParseName(l.Host); err != nil {
+		return errors.New("the host is not a name")
+	}
+	return nil
+}
+
 // check returns an error, without any of the value, if the message isn't valid.
 func (m *Lease) check() error {
-	switch {
-	case !firewall.ValidRoomName(m.Room) || !firewall.ValidEndpointName(m.At) || !firewall.ValidEndpointName(m.Credential) || m.Port == 0 || len(m.Rule) != 16 || strings.Trim(m.Rule, "0123456789abcdef") != "":
-		return errors.New("the line is not valid")
-	case m.Generation == 0:
-		return errors.New("generation 0")
+	if err := m.Line.check(); err != nil {
+		return err
 	}
-	if _, err := firewall.ParseName(m.Host); err != nil {
-		return errors.New("the host is not a name")
+	if m.Generation == 0 {
+		return errors.New("generation 0")
 	}
 	if err := CheckHeader(m.Header); err != nil {
 		return err

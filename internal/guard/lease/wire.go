@@ -63,7 +63,7 @@ func (r *Reader) wipe() {
 func (r *Reader) Close() { clear(r.buf); r.n, r.used = 0, 0 }
 
 // FromBroker returns the next message of a broker: a *[Lease], whose value is the caller's,
-// or a *[Revoke]. After an error there is none.
+// a *[Revoke] or an *[Answer]. After an error there is none.
 func (r *Reader) FromBroker() (any, error) {
 	line, err := r.line()
 	if err != nil {
@@ -98,12 +98,26 @@ func (r *Reader) FromBroker() (any, error) {
 	case "revoke":
 		m := &Revoke{}
 		return m, decode(fields, m)
+	case "answer":
+		m := &Answer{}
+		return checked(m, decode(fields, m), m.check)
 	}
 	return nil, errMessage
 }
 
-// FromGuard returns the next message of a guard: *[Lines], all of them, or a *[Refused].
-// After an error there is none.
+// checked returns a message if it could be decoded and is valid.
+func checked(m any, err error, check func() error) (any, error) {
+	if err == nil {
+		err = check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// FromGuard returns the next message of a guard: *[Lines], all of them, a *[Refused], an
+// *[Ask] or an *[AskEnded]. After an error there is none.
 func (r *Reader) FromGuard() (any, error) {
 	all := &Lines{}
 	size := 0
@@ -135,6 +149,12 @@ func (r *Reader) FromGuard() (any, error) {
 		case kind == "refused" && !more:
 			m := &Refused{}
 			return m, decode(fields, m)
+		case kind == "ask" && !more:
+			m := &Ask{}
+			return checked(m, decode(fields, m), m.Check)
+		case kind == "ask-ended" && !more:
+			m := &AskEnded{}
+			return checked(m, decode(fields, m), m.check)
 		default:
 			return nil, errMessage
 		}
@@ -181,6 +201,15 @@ func Write(w io.Writer, message any) error {
 		b, err = encode("lease", m)
 	case *Revoke:
 		b, err = encode("revoke", m)
+	case *Ask:
+		if err := m.Check(); err != nil {
+			return err
+		}
+		b, err = encode("ask", m)
+	case *AskEnded:
+		b, err = encode("ask-ended", m)
+	case *Answer:
+		b, err = encode("answer", m)
 	default:
 		return errMessage
 	}

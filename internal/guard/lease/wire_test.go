@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -19,6 +20,11 @@ const canary = "canary-b6a1f0"
 
 var github = Line{"room", "github", "github.com", 443, "github", "0123456789abcdef"}
 
+var (
+	oldID, newID = strings.Repeat("0", 40), strings.Repeat("4b", 20)
+	ask          = &Ask{github, 7, "acme/app", []Pushed{{"refs/heads/agent/x", oldID, newID}}}
+)
+
 func leaseOf(l Line, generation uint64, value string) *Lease {
 	return &Lease{Line: l, Generation: generation, Header: "Authorization", Value: Value(value)}
 }
@@ -27,6 +33,8 @@ func leaseOf(l Line, generation uint64, value string) *Lease {
 func TestMessages(t *testing.T) {
 	withRoots := leaseOf(github, 4, `Basic "\/<&>`)
 	withRoots.Roots = [][]byte{{1, 2}, {3}}
+	asking := leaseOf(github, 3, "x")
+	asking.AskPush = true
 	for _, c := range []struct {
 		name, text string
 		message    any
@@ -36,6 +44,10 @@ func TestMessages(t *testing.T) {
 		{"revoke", `{"type":"revoke","credential":"github"}`, &Revoke{"github"}},
 		{"refused", `{"type":"refused","credential":"github","generation":3}`, &Refused{"github", 3}},
 		{"lines", `{"type":"lines","lines":[{"room":"room","at":"github","host":"github.com","port":443,"credential":"github","rule":"0123456789abcdef"}]}`, &Lines{Lines: []Line{github}}},
+		{"a lease that asks", `{"type":"lease","room":"room","at":"github","host":"github.com","port":443,"credential":"github","rule":"0123456789abcdef","generation":3,"header":"Authorization","value":"x","ask_push":true}`, asking},
+		{"answer", `{"type":"answer","id":7,"answer":"yes"}`, &Answer{7, Yes}},
+		{"ask", `{"type":"ask","room":"room","at":"github","host":"github.com","port":443,"credential":"github","rule":"0123456789abcdef","id":7,"repository":"acme/app","refs":[{"ref":"refs/heads/agent/x","old":"` + oldID + `","new":"` + newID + `"}]}`, ask},
+		{"ask-ended", `{"type":"ask-ended","id":7}`, &AskEnded{7}},
 		{"no lines", `{"type":"lines","lines":[]}`, &Lines{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -46,7 +58,7 @@ func TestMessages(t *testing.T) {
 			for name, in := range map[string]io.Reader{"at once": &b, "by bytes": iotest.OneByteReader(strings.NewReader(c.text + "\n"))} {
 				r := NewReader(in)
 				read := r.FromBroker
-				if c.name == "refused" || strings.HasSuffix(c.name, "lines") {
+				if c.name == "refused" || strings.HasPrefix(c.name, "ask") || strings.HasSuffix(c.name, "lines") {
 					read = r.FromGuard
 				}
 				m, err := read()
@@ -144,6 +156,26 @@ func TestMessagesRefused(t *testing.T) {
 			t.Errorf("%s: %+v, %v", line, m, err)
 		}
 	}
+	for _, line := range []string{`{"type":"answer","id":0,"answer":"yes"}`, `{"type":"answer","id":1}`, `{"type":"answer","id":1,"answer":"Yes"}`, `{"type":"answer","id":1,"answer":"always"}`, `{"type":"answer","id":1,"answer":"yes","x":1}`} {
+		if m, err := NewReader(strings.NewReader(line + "\n")).FromBroker(); err == nil || m != nil {
+			t.Errorf("%s: %+v", line, m)
+		}
+	}
+	for i, change := range []func(*Ask){
+		func(m *Ask) { m.ID = 0 }, func(m *Ask) { m.Room = "../room" }, func(m *Ask) { m.Refs = nil }, func(m *Ask) { m.Repository = "" }, func(m *Ask) { m.Repository = "a\n" },
+		func(m *Ask) { m.Repository = strings.Repeat("a", 501) }, func(m *Ask) { m.Repository = "\xff" }, func(m *Ask) { m.Refs = slices.Repeat(m.Refs, MaxAskedRefs+1) },
+		func(m *Ask) { m.Refs = []Pushed{{"main", oldID, newID}} }, func(m *Ask) { m.Refs = []Pushed{{"refs/heads/x", oldID[1:], newID}} }, func(m *Ask) { m.Refs = []Pushed{{"refs/heads/x", oldID, newID[:38] + "\x1b["}} },
+	} {
+		m := *ask
+		change(&m)
+		b, err := encode("ask", &m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := NewReader(bytes.NewReader(b)).FromGuard(); err == nil || got != nil || Write(io.Discard, &m) == nil {
+			t.Errorf("question %d: %+v", i, got)
+		}
+	}
 	bad := leaseOf(github, 1, canary+"\n")
 	large := leaseOf(github, 1, canary)
 	large.Roots = [][]byte{make([]byte, MaxLine)}
@@ -216,7 +248,7 @@ func TestRuleDigest(t *testing.T) {
 // FuzzFromBroker reads whatever lines: what is read is valid and is written as it was, and
 // nothing else is kept.
 func FuzzFromBroker(f *testing.F) {
-	for _, m := range []any{leaseOf(github, 3, "Bearer x"), &Revoke{"github"}, &Lines{Lines: []Line{github}}} {
+	for _, m := range []any{leaseOf(github, 3, "Bearer x"), &Revoke{"github"}, &Answer{7, No}, &Lines{Lines: []Line{github}}} {
 		var b bytes.Buffer
 		if err := Write(&b, m); err != nil {
 			f.Fatal(err)

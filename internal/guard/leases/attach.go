@@ -15,6 +15,7 @@ const sendTimeout = 30 * time.Second
 type attached struct {
 	lines   bool
 	refused map[string]uint64 // generations by credential
+	asks    []any             // *lease.Ask and *lease.AskEnded
 	ready   chan struct{}
 }
 
@@ -50,6 +51,8 @@ func (s *Store) Serve(c net.Conn, revoked func()) {
 		case *lease.Revoke:
 			s.Revoke(m.Credential)
 			revoked()
+		case *lease.Answer:
+			s.answered(m)
 		}
 	}
 }
@@ -70,6 +73,7 @@ func (s *Store) detach(a *attached) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broker = nil
+	s.endAsks(ErrNoLease, func(lease.Line) bool { return true })
 }
 
 // tell writes what the broker is to be told until done is closed.
@@ -100,7 +104,8 @@ func (s *Store) news(a *attached) (out []any) {
 	for c, g := range a.refused {
 		out = append(out, &lease.Refused{Credential: c, Generation: g})
 	}
-	a.lines = false
+	out = append(out, a.asks...)
+	a.lines, a.asks = false, nil
 	clear(a.refused)
 	return out
 }

@@ -29,11 +29,14 @@ type Store struct {
 	refused map[string]time.Duration // by credential: when the broker was told, by clock.Boot
 	broker  *attached                // nil: none
 	last    uint64                   // of the numbers of values
+	asked   uint64                   // of the numbers of questions
+	asks    map[string]*question     // by room: the one that waits for its answer
+	quiet   map[string]time.Duration // by room: until when none is asked, by clock.Boot
 }
 
 // NewStore returns a store for the lines, whose leases last as long as lasting says.
 func NewStore(lasting time.Duration, lines []lease.Line) *Store {
-	s := &Store{lasting: lasting, held: map[lease.Line]*Held{}, cut: map[string]*atomic.Bool{}, refused: map[string]time.Duration{}}
+	s := &Store{lasting: lasting, held: map[lease.Line]*Held{}, cut: map[string]*atomic.Bool{}, refused: map[string]time.Duration{}, asks: map[string]*question{}, quiet: map[string]time.Duration{}}
 	s.SetLines(lines)
 	return s
 }
@@ -46,6 +49,7 @@ type Held struct {
 	Generation uint64
 	Header     string
 	Roots      *x509.CertPool // nil: the policy's
+	AskPush    bool           // each push by git is asked about: [Store.Ask]
 
 	store *Store
 	line  lease.Line
@@ -82,6 +86,7 @@ func (s *Store) SetLines(lines []lease.Line) {
 			delete(s.refused, c)
 		}
 	}
+	s.endAsks(ErrNoLease, func(l lease.Line) bool { return !s.known[l] })
 	if s.broker != nil {
 		s.broker.lines = true
 		s.broker.wake()
@@ -107,7 +112,7 @@ func (s *Store) Put(m *lease.Lease) {
 	}
 	s.last++
 	h := &Held{
-		ID: s.last, Generation: m.Generation, Header: m.Header, Roots: pool(m.Roots),
+		ID: s.last, Generation: m.Generation, Header: m.Header, Roots: pool(m.Roots), AskPush: m.AskPush,
 		store: s, line: m.Line, value: m.Value, roots: m.Roots, until: until, cut: s.cut[m.Credential],
 	}
 	h.timer = time.AfterFunc(s.lasting, func() { s.expire(h) })
@@ -116,7 +121,7 @@ func (s *Store) Put(m *lease.Lease) {
 
 // same reports whether a lease renews the value.
 func (h *Held) same(m *lease.Lease) bool {
-	return h.until > clock.Boot() && h.Generation == m.Generation && h.Header == m.Header &&
+	return h.until > clock.Boot() && h.Generation == m.Generation && h.Header == m.Header && h.AskPush == m.AskPush &&
 		bytes.Equal(h.value, m.Value) && slices.EqualFunc(h.roots, m.Roots, bytes.Equal)
 }
 
@@ -142,6 +147,7 @@ func (s *Store) expire(h *Held) {
 		h.timer.Reset(left)
 	} else {
 		s.forget(h)
+		s.endAsks(ErrNoLease, func(l lease.Line) bool { return l == h.line })
 	}
 }
 
@@ -165,6 +171,7 @@ func (s *Store) Revoke(credential string) {
 			s.forget(h)
 		}
 	}
+	s.endAsks(ErrNoLease, func(l lease.Line) bool { return l.Credential == credential })
 	if cut := s.cut[credential]; cut != nil {
 		cut.Store(true)
 		s.cut[credential] = &atomic.Bool{}

@@ -72,6 +72,7 @@ func TestStore(t *testing.T) {
 	}
 	for _, change := range []func(*lease.Lease){
 		func(m *lease.Lease) { m.Generation = 2 }, func(m *lease.Lease) { m.Value = lease.Value("Bearer b") }, func(m *lease.Lease) { m.Header = "X-Api-Key" }, func(m *lease.Lease) { m.Roots = [][]byte{{1}} },
+		func(m *lease.Lease) { m.AskPush = true },
 	} {
 		s.Put(leaseOf(github, 1, "Bearer a"))
 		before := s.Take(github)

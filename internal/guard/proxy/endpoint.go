@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -69,12 +70,27 @@ func (s *httpSession) serveEndpoint(req *http.Request) (keep bool, err error) {
 		return keepRefused, s.noCredential(line, to, keepRefused)
 	}
 	defer s.at.drop()
-	if err := s.at.checkOwn(req.Header); err != nil {
+	if err := cmp.Or(s.at.checkOwn(req.Header), s.at.checkPush(line, target)); err != nil {
 		s.refuse(&badRequest{why: err.Error(), reason: events.ReasonAmbiguous, to: to})
 		return false, nil
 	}
 	if s.at.roots(s.room) == nil {
 		return keepRefused, s.notYet(keepRefused)
+	}
+	if s.at.asks(a) {
+		if done, err := s.askPush(req, line, a, to); done {
+			return false, err
+		}
+		// What was agreed to is sent by the policy and the value of now.
+		p = s.room.Policy()
+		x.Decision = decideRequest(p, s.at.name, a)
+		if !x.Allowed || !sameUse(x.Rule, line) || !s.at.take(s.room, x.Rule) {
+			return false, s.noCredential(line, to, false)
+		}
+		if err := s.at.checkOwn(req.Header); err != nil {
+			s.refuse(&badRequest{why: err.Error(), reason: events.ReasonAmbiguous, to: to})
+			return false, nil
+		}
 	}
 	x.again = s.at.again(line.Endpoint.Credential, a)
 	if err := s.dial(p, x, to); err != nil {
@@ -88,10 +104,10 @@ func (s *httpSession) serveEndpoint(req *http.Request) (keep bool, err error) {
 type asked struct {
 	method string
 	target request.Target
-	// commands are those of a push by git; read: what the body asks for is known.
-	commands []git.Command
-	writes   bool // a batch of LFS asks where to send objects
-	read     bool
+	// push is what a push by git does, without its head; read: what the body asks for is known.
+	push   git.Push
+	writes bool // a batch of LFS asks where to send objects
+	read   bool
 }
 
 // has reports whether an endpoint's line has what is asked for, as far as it is known.
@@ -101,7 +117,7 @@ func (a asked) has(e firewall.Endpoint) bool {
 		return ok
 	}
 	g, err := a.target.Git(a.method)
-	return err == nil && e.Git.Match(g) && (!a.writes || e.Git.Pushes(g.Repository)) && len(refused(e.Git, g.Repository, a.commands)) == 0
+	return err == nil && e.Git.Match(g) && (!a.writes || e.Git.Pushes(g.Repository)) && len(refused(e.Git, g.Repository, a.push.Commands)) == 0
 }
 
 // decideRequest decides about a request at an endpoint.

@@ -150,7 +150,8 @@ func (s *httpSession) readGitBody(req *http.Request, g request.GitRequest, a *as
 	if err := p.MayContinue(begin[:n]); err != nil {
 		return false, err
 	}
-	if a.commands = p.Commands; p.Shallow || !a.has(line.Endpoint) {
+	a.push = git.Push{Commands: p.Commands, Capabilities: p.Capabilities}
+	if p.Shallow || !a.has(line.Endpoint) {
 		s.report(denied, to)
 		return true, s.pushDenied(line, g.Repository, p, body)
 	}
@@ -175,7 +176,7 @@ func (s *httpSession) pushDenied(line *firewall.Rule, repository string, p git.P
 	}
 	text := fmt.Sprintf("workshop: this push was not sent to %s. %s lets through for %s:\n  push: %s\n  delete: %s\nDo not retry, tell the person.\n",
 		line.Host, line.Line, repository, has(g.Push), has(g.Delete))
-	report := git.Report(p, text, func(c git.Command) string {
+	return s.refusePush(p, rest, http.StatusForbidden, firewall.ReasonRequest, text, func(c git.Command) string {
 		switch {
 		case p.Shallow && len(bad) == 0:
 			return "workshop: the clone is shallow: run git fetch --unshallow first"
@@ -186,11 +187,17 @@ func (s *httpSession) pushDenied(line *firewall.Rule, repository string, p git.P
 		}
 		return "workshop: not allowed to be pushed"
 	})
+}
+
+// refusePush answers a push of which nothing was sent on: as git's own report with a reason for
+// each ref, where the client wants one, since git shows no text of another status.
+func (s *httpSession) refusePush(p git.Push, rest io.Reader, status int, reason, text string, each func(git.Command) string) error {
+	report := git.Report(p, text, each)
 	_ = s.c.SetReadDeadline(time.Now().Add(drainFor))
 	_, _ = io.Copy(io.Discard, rest)
-	headers := map[string]string{"X-Workshop-Deny": firewall.ReasonRequest, "Cache-Control": "no-cache"}
+	headers := map[string]string{"X-Workshop-Deny": reason, "Cache-Control": "no-cache"}
 	if report == nil {
-		return respond(s.c, http.StatusForbidden, "this push is not allowed: do not retry, tell the person", headers, text, false)
+		return respond(s.c, status, "this push is not allowed: do not retry, tell the person", headers, text, false)
 	}
 	headers["Content-Type"] = "application/x-git-receive-pack-result"
 	return respond(s.c, http.StatusOK, "OK", headers, string(report), false)

@@ -16,6 +16,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/dns"
 	"github.com/llmdo/workshop/internal/guard/egress"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/guard/lease"
 	"github.com/llmdo/workshop/internal/guard/leases"
 	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/policy"
@@ -54,6 +55,9 @@ type Room struct {
 	// Lease takes the value that is leased for a line's credential; nil, or a nil value:
 	// there is none, and the line's requests are answered 503.
 	Lease func(*firewall.Rule) *leases.Held
+	// Ask has a person asked about a push to a repository with the credential of a line, while
+	// alive returns true; nil, or an error: it isn't sent.
+	Ask func(line *firewall.Rule, repository string, refs []lease.Pushed, alive func() bool) error
 	// Original returns what a worker dialled; nil: [OriginalDst].
 	Original func(*net.TCPConn) (netip.AddrPort, error)
 }

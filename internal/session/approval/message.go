@@ -14,8 +14,8 @@ import (
 type Message struct {
 	Type    string   `json:"type" jsonschema:"enum=approval"`
 	Version int      `json:"version" jsonschema:"enum=1"`
-	Worker  string   `json:"worker" jsonschema_description:"The worker whose tool is called."`
-	Tool    string   `json:"tool" jsonschema_description:"shell, write_file, …, mcp__SERVER__TOOL, delegate_WORKER."`
+	Worker  string   `json:"worker" jsonschema_description:"The worker whose tool is called; of git_push those of the room, separated by commas."`
+	Tool    string   `json:"tool" jsonschema_description:"shell, write_file, …, mcp__SERVER__TOOL, delegate_WORKER; git_push: a push with a credential of yours, by any program of the worker."`
 	Chain   []string `json:"chain,omitempty" jsonschema_description:"The workers that delegated, the first caller first."`
 	// Arguments as they were sent.
 	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema_description:"The arguments as they were sent."`
