@@ -75,6 +75,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a shell line", "a: {command: gh auth token, hosts: [h.example]}", "c:1:14: error: this is not a list"},
 		{"a relative file", "a: {file: token, hosts: [h.example]}", "is not an absolute path"},
 		{"a form", "a: {env: A, hosts: [h.example], as: cookie}", `"cookie" is not a form`},
+		{"the proxy's form", "a: {env: A, hosts: [\"h.example:3128\"], as: proxy}", "c:1:44: error: as: proxy is not supported yet"},
 		{"two forms", "a: {env: A, hosts: [h.example], as: {header: a, basic: b}}", "as has one form"},
 		{"no form", "a: {env: A, hosts: [h.example], as: {}}", "as has one form"},
 		{"a list of forms", "a: {env: A, hosts: [h.example], as: [bearer]}", "as is not a mapping"},

@@ -317,6 +317,9 @@ func (p *parser) use(n *yaml.Node, c *Credential) {
 	}
 }
 
+// proxyHint is what to do for the upstream proxy, whose user and password are in its URL.
+const proxyHint = "write `proxy: \"${EGRESS_PROXY:-}\"` in the workshop's network, and set EGRESS_PROXY to http://USER:PASSWORD@HOST:PORT in your environment or in a file of --env-file"
+
 func (p *parser) form(n *yaml.Node, f *Form) {
 	const hint = "write as: bearer, as: github, as: {header: x-api-key} or as: {basic: USER}"
 	if n.Kind == yaml.ScalarNode {
@@ -324,6 +327,8 @@ func (p *parser) form(n *yaml.Node, f *Form) {
 		case "bearer":
 		case "github":
 			f.GitHub = true
+		case "proxy":
+			p.fail(n, "as: proxy is not supported yet", proxyHint)
 		default:
 			p.fail(n, fmt.Sprintf("%q is not a form", clip.Bytes(n.Value, 40)), hint)
 		}

@@ -120,6 +120,8 @@ func ParseForm(text string) (Form, error) {
 		return Form{}, nil
 	case text == "github":
 		return Form{GitHub: true}, nil
+	case text == "proxy":
+		return Form{}, fmt.Errorf("as: proxy is not supported yet: %s", proxyHint)
 	case kind == "header" && what != "":
 		return Form{Header: what}, nil
 	case kind == "basic" && what != "":
