@@ -53,12 +53,13 @@ func TestB60_LFSAnswers(t *testing.T) {
 	} {
 		answer.Store(&x.answer)
 		through := 0
+		var conns []net.Conn
 		for range maxSecure {
 			var c net.Conn
 			if err := w.rooms["room"].ns.Do(func() (err error) { c, err = d.Dial("tcp", apiAddr); return err }); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { c.Close() })
+			conns = append(conns, c)
 			io.WriteString(c, post("/acme/lib.git/info/lfs/objects/batch", lfsType, `{"operation":"download","objects":[{"oid":"`+id+`","size":1}]}`))
 			c.SetReadDeadline(time.Now().Add(10 * time.Second))
 			line, err := bufio.NewReaderSize(c, 16).ReadString('\n')
@@ -70,6 +71,15 @@ func TestB60_LFSAnswers(t *testing.T) {
 		if through > x.most || x.most > 0 && through == 0 {
 			t.Errorf("%s: %d answers are let through, want at most %d", x.name, through, x.most)
 		}
+		for _, c := range conns {
+			c.Close()
+		}
+		none := `{"objects":[]}`
+		answer.Store(&none)
+		testutil.Eventually(t, "their places are free", func() bool {
+			resp, _ := w.send(apiAddr, post("/acme/lib.git/info/lfs/objects/batch", lfsType, `{"operation":"download","objects":[{"oid":"`+id+`","size":1}]}`))
+			return resp.StatusCode == http.StatusOK
+		})
 	}
 	peak, err := memory.Peak()
 	check(t, err)
