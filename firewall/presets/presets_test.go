@@ -57,7 +57,7 @@ func TestEveryPreset(t *testing.T) {
 		leads := p.Environment == nil
 		for variable, value := range p.Environment {
 			leads = leads || strings.HasPrefix(value, "${URL}")
-			if strings.Trim(variable, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_npmcofigrestyplah") != "" || strings.Contains(strings.TrimPrefix(value, "${URL}"), "$") {
+			if strings.Trim(variable, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_npmcofigrestylah") != "" || strings.Contains(strings.TrimPrefix(value, "${URL}"), "$") {
 				t.Errorf("%s: %s=%s", name, variable, value)
 			}
 		}

@@ -131,8 +131,9 @@ const noKeyring = "where no keyring runs or it stays locked, keep the token in a
 
 // newCredential makes the credential, and returns the template that it is made by.
 func (env *Env) newCredential(n NewCredential) (c credential.Credential, t credential.Template, err error) {
-	t, known := credential.TemplateNamed(n.Name)
+	t, _ = credential.TemplateNamed(n.Name)
 	if n.Template != "" {
+		var known bool
 		if t, known = credential.TemplateNamed(n.Template); !known {
 			return c, t, Fail(CodeUsage, "there is no template %q", n.Template).Hint("the templates are %s", templateNames())
 		}

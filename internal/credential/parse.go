@@ -185,13 +185,13 @@ func (p *parser) credential(key, n *yaml.Node, c *Credential) {
 				port = 22
 			}
 			p.hosts(n, c, port)
-		default:
-			p.fail(key, fmt.Sprintf("unknown key %q of a credential", clip.Bytes(key.Value, 40)), "it has env, file, keyring, command or ssh_agent; hosts, as, ttl, ca, use and known_hosts")
 		case "as", "ttl", "ca", "use":
 			if agent {
 				p.fail(key, key.Value+" is not for ssh_agent, which has no value", agentHint)
 				return
 			}
+		default:
+			p.fail(key, fmt.Sprintf("unknown key %q of a credential", clip.Bytes(key.Value, 40)), "it has env, file, keyring, command or ssh_agent; hosts, as, ttl, ca, use and known_hosts")
 		}
 		switch key.Value {
 		case "as":

@@ -100,7 +100,7 @@ func TestB45_CredentialIsNowhere(t *testing.T) {
 	w.send(apiAddr, getRepos+"Authorization: Bearer own\r\n\r\n")
 	io.WriteString(b.c, `{"type":"lease","value":"`+canary+`","x":1}`+"\n")
 	time.Sleep(100 * time.Millisecond)
-	b, _ = w.attach() // that one has ended
+	w.attach() // that one has ended
 	state, _ := json.Marshal(w.state())
 	pid := w.guard.cmd.Process.Pid
 	read := func(name string) string {

@@ -154,7 +154,7 @@ func verify(b bindRequest) error {
 	if err := ssh.Unmarshal(b.Signature, &sig); err != nil || len(sig.Rest) > 0 {
 		return errMessage
 	}
-	if sig.Format == ssh.KeyAlgoRSA || sig.Format == ssh.InsecureKeyAlgoDSA {
+	if sig.Format == ssh.KeyAlgoRSA || sig.Format == "ssh-dss" {
 		return errors.New("the signature is by SHA-1")
 	}
 	return key.Verify(b.SessionID, &sig)
