@@ -157,3 +157,9 @@ func (r *Repository) UnmarshalText(b []byte) (err error) {
 	*r, err = ParseRepository(string(b))
 	return err
 }
+
+// IsObjectName reports whether id is the name of an object of git: 40 hexadecimal digits, or 64
+// in a repository of SHA-256 (gitprotocol-common(5)).
+func IsObjectName(id string) bool {
+	return (len(id) == 40 || len(id) == 64) && strings.Trim(id, "0123456789abcdef") == ""
+}

@@ -20,8 +20,8 @@ var displayVariables = []string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"}
 func (env *Env) pushApprovals(c *creds) (*broker.Approvals, error) {
 	var names []string
 	for _, l := range c.lines {
-		if c.byName[l.Credential].AskPush && !slices.Contains(names, l.Credential) {
-			names = append(names, l.Credential)
+		if c.byName[l.Credential].AskPush {
+			names = appendNew(names, l.Credential)
 		}
 	}
 	if len(names) == 0 {
@@ -73,8 +73,7 @@ func (env *Env) askPush(ctx context.Context, u broker.Use, m *lease.Ask) (lease.
 	}
 	var asker approval.Asker = &approval.Socket{Path: u.Approvals.Socket, Timeout: lease.AskTime}
 	if len(u.Approvals.Command) > 0 {
-		root := filepath.VolumeName(u.Directory) + string(filepath.Separator)
-		asker = &approval.Command{Argv: u.Approvals.Command, Env: append(env.placesAndCommand(), u.Approvals.Display...), Dir: root, Timeout: lease.AskTime}
+		asker = &approval.Command{Argv: u.Approvals.Command, Env: append(env.placesAndCommand(), u.Approvals.Display...), Dir: rootOf(u.Directory), Timeout: lease.AskTime}
 	}
 	answer, err := asker.Ask(ctx, q)
 	switch {
@@ -85,6 +84,9 @@ func (env *Env) askPush(ctx context.Context, u broker.Use, m *lease.Ask) (lease.
 	}
 	return lease.No, nil
 }
+
+// rootOf is the root directory of a path's volume: nobody's project, and always there.
+func rootOf(path string) string { return filepath.VolumeName(path) + string(filepath.Separator) }
 
 // placesAndCommand are variables for a program that the broker starts: where the user's files
 // are, and what commands of sources get.

@@ -101,7 +101,7 @@ func (env *Env) startBroker(ctx context.Context, start BrokerStart) error {
 	defer clear(text)
 	cmd := exec.Command(env.Self[0], env.Self[1:]...)
 	procgroup.Detach(cmd)
-	cmd.Dir = filepath.VolumeName(start.Runtime) + string(filepath.Separator)
+	cmd.Dir = rootOf(start.Runtime)
 	// Nothing else of the environment: it may have secrets, and who may read it in /proc.
 	cmd.Env = append(env.placesAndCommand(), brokerVariables(env)...)
 	cmd.Stdin = bytes.NewReader(text)

@@ -40,11 +40,11 @@ func own(env *Env, ready *Project, all []credential.Credential, lines []broker.L
 	if env.isHome(project) {
 		project = "" // all files of the user's are in it
 	}
+	file := project // XDG_CONFIG_HOME may name the usual one in it
 	if env.Settings.Credentials != "" {
-		check("the file of credentials", env.CredentialsFile(), ready.Dir)
-	} else { // which XDG_CONFIG_HOME may name in the project
-		check("the file of credentials", env.CredentialsFile(), project)
+		file = ready.Dir
 	}
+	check("the file of credentials", env.CredentialsFile(), file)
 	check("what you agree to", trust.Credentials(env.StateDir()).Path, project)
 	for _, x := range all {
 		check("the value of the credential "+x.Name, x.Source.File, project)

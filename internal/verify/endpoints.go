@@ -43,13 +43,13 @@ func chooseEndpoints(p *firewall.RoomPolicy, m *firewall.Matcher, id string) (ou
 func unlisted(e firewall.Endpoint, id string) (method, path string) {
 	path = "/" + id
 	target, err := request.ParseTarget(path, request.Options{})
+	switch {
+	case err != nil:
+		return "", ""
+	case !e.Git.IsZero(): // such a path is no repository's
+		return "GET", path
+	}
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
-		if err != nil {
-			break
-		}
-		if !e.Git.IsZero() { // such a path is no repository's
-			return method, path
-		}
 		if _, has := e.Requests.Match(method, target); !has {
 			return method, path
 		}

@@ -74,7 +74,7 @@ func ReadPush(r io.Reader) (p Push, err error) {
 		}
 		line := bytes.TrimSuffix(x.payload(), []byte("\n"))
 		if id, shallow := bytes.CutPrefix(line, []byte("shallow ")); shallow && len(p.Commands) == 0 {
-			if !objectName(string(id)) {
+			if !request.IsObjectName(string(id)) {
 				return Push{}, malformed("%q is not the name of an object", id[:min(len(id), 100)])
 			}
 			p.Shallow = true
@@ -117,10 +117,6 @@ func capabilities(text string) (out []string, err error) {
 	return out, nil
 }
 
-func objectName(id string) bool {
-	return (len(id) == 40 || len(id) == 64) && strings.Trim(id, "0123456789abcdef") == ""
-}
-
 // command reads "OLD NEW REF".
 func command(line string, width int) (c Command, err error) {
 	for _, first := range []string{"push-cert", "push-option"} {
@@ -133,7 +129,7 @@ func command(line string, width int) (c Command, err error) {
 	}
 	c = Command{Old: line[:width], New: line[width+1 : 2*width+1], Ref: line[2*width+2:]}
 	for _, id := range []string{c.Old, c.New} {
-		if !objectName(id) {
+		if !request.IsObjectName(id) {
 			return c, malformed("%q is not the name of an object", id)
 		}
 	}

@@ -76,7 +76,7 @@ func (m *Ask) Check() error {
 			return err
 		}
 		for _, id := range []string{x.Old, x.New} {
-			if (len(id) != 40 && len(id) != 64) || strings.Trim(id, "0123456789abcdef") != "" {
+			if !request.IsObjectName(id) {
 				return errors.New("what the ref has is not the name of an object")
 			}
 		}
