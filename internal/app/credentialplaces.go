@@ -107,12 +107,13 @@ func verifiedByMachine(all []credential.Credential, lines []broker.Line) bool {
 }
 
 // authorityFiles are variables with what each names in the place of the machine's authorities,
-// see [facts.Authorities].
+// see [facts.AuthorityPlaces].
 func (env *Env) authorityFiles() (out [][2]string) {
-	if file := env.Getenv("SSL_CERT_FILE"); file != "" {
+	file, dirs := facts.AuthorityPlaces(env.Lookup)
+	if file != "" {
 		out = append(out, [2]string{"SSL_CERT_FILE", env.Abs(file)})
 	}
-	for _, dir := range filepath.SplitList(env.Getenv("SSL_CERT_DIR")) {
+	for _, dir := range dirs {
 		out = append(out, [2]string{"SSL_CERT_DIR", env.Abs(dir)})
 	}
 	return out

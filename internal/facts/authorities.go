@@ -37,18 +37,11 @@ const maxBundle = 4 << 20
 // this machine: those of SSL_CERT_FILE and SSL_CERT_DIR, which programs of OpenSSL and Go
 // read, or else the system's. None at all is an error.
 func Authorities(lookup func(string) (string, bool)) ([][]byte, error) {
-	file, dirs := "", authorityDirs
-	if v, ok := lookup("SSL_CERT_FILE"); ok && v != "" {
-		file = v
-	}
-	if v, ok := lookup("SSL_CERT_DIR"); ok && v != "" {
-		dirs = filepath.SplitList(v)
-		if file == "" {
-			return authoritiesIn(dirs)
-		}
-	}
-	if file != "" {
+	switch file, dirs := AuthorityPlaces(lookup); {
+	case file != "":
 		return ReadAuthorities(file)
+	case len(dirs) > 0:
+		return authoritiesIn(dirs)
 	}
 	for _, name := range authorityFiles {
 		found, err := ReadAuthorities(name)
@@ -56,7 +49,15 @@ func Authorities(lookup func(string) (string, bool)) ([][]byte, error) {
 			return found, err
 		}
 	}
-	return authoritiesIn(dirs)
+	return authoritiesIn(authorityDirs)
+}
+
+// AuthorityPlaces returns what SSL_CERT_FILE and SSL_CERT_DIR name in place of the system's
+// authorities; empty: nothing.
+func AuthorityPlaces(lookup func(string) (string, bool)) (file string, dirs []string) {
+	file, _ = lookup("SSL_CERT_FILE")
+	list, _ := lookup("SSL_CERT_DIR")
+	return file, filepath.SplitList(list)
 }
 
 // ReadAuthorities reads one bundle of certificates; none is an error.
