@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/lib/atomicfile"
 	"github.com/llmdo/workshop/internal/sshagent"
@@ -53,7 +55,7 @@ type door struct {
 	conns  map[net.Conn]bool
 	lines  int
 	since  time.Time
-	free   time.Time // the turn of the last answer
+	pace   *rate.Limiter // of the answers of all connections together
 }
 
 // set opens what is wanted and closes all else: its connections end at once.
@@ -69,7 +71,7 @@ func (d *doors) set(want map[string][]sshagent.Key) {
 		if d.open[dir] != nil {
 			continue
 		}
-		x := &door{dir: dir, keys: want[dir], doors: doors{dial: d.dial, log: d.log}, conns: map[net.Conn]bool{}}
+		x := &door{dir: dir, keys: want[dir], doors: doors{dial: d.dial, log: d.log}, conns: map[net.Conn]bool{}, pace: rate.NewLimiter(rate.Every(agentEvery), agentBurst)}
 		if err := x.listen(); err != nil {
 			d.log.Printf("agents at %s: %v", filepath.Base(dir), err)
 			continue
@@ -161,7 +163,7 @@ func (x *door) accept() {
 				defer x.mu.Unlock()
 				delete(x.conns, c)
 			}()
-			if err := sshagent.Serve(paced{c, x}, x.keys, x.agent, x.say); err != nil {
+			if err := sshagent.Serve(paced{c, x.pace}, x.keys, x.agent, x.say); err != nil {
 				x.say(sshagent.Verdict{Refused: err})
 			}
 		}()
@@ -198,23 +200,12 @@ func (t *timed) Write(b []byte) (int, error) {
 // they cost is the host's CPU, and the user's agent does one at a time.
 type paced struct {
 	net.Conn
-	door *door
+	pace *rate.Limiter
 }
 
 func (p paced) Write(b []byte) (int, error) {
-	time.Sleep(p.door.turn(time.Now()))
+	time.Sleep(p.pace.Reserve().Delay())
 	return p.Conn.Write(b)
-}
-
-// turn is how long the next answer waits; of all connections together.
-func (x *door) turn(now time.Time) time.Duration {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if most := now.Add(-agentBurst * agentEvery); x.free.Before(most) {
-		x.free = most
-	}
-	x.free = x.free.Add(agentEvery)
-	return x.free.Sub(now)
 }
 
 // say logs what was signed or refused. A worker can't fill the log.
