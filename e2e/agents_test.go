@@ -112,14 +112,8 @@ func TestB33_Agents(t *testing.T) {
 	}
 	known := sshHost(s, "code.example.org", "198.51.100.41", "2022", key+".pub")
 	sshHost(s, "other.example.org", "198.51.100.42", "2022", key+".pub") // nobody knows its key
-	for file, text := range map[string]string{
-		"known_hosts":      known,
-		"credentials.yaml": name + ": {ssh_agent: \"" + fingerprint + "\", hosts: [\"code.example.org:2022\"], known_hosts: " + filepath.Join(dir, "known_hosts") + "}\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	knownHosts := userFile(t, dir, "known_hosts", known)
+	userFile(t, dir, "credentials.yaml", name+": {ssh_agent: \""+fingerprint+"\", hosts: [\"code.example.org:2022\"], known_hosts: "+knownHosts+"}\n")
 	repository := filepath.Join(t.TempDir(), "app.git")
 	command(t, "git", "init", "-q", "--bare", repository)
 	scenario.Own(t, dir)

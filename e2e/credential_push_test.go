@@ -31,16 +31,8 @@ func TestB33_AskPush(t *testing.T) {
 		host.ServeHTTP(w, r)
 	})))
 	dir := s.TempDir()
-	write := func(file, text string, mode os.FileMode) string {
-		file = filepath.Join(dir, file)
-		if err := os.WriteFile(file, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		scenario.Own(t, dir)
-		return file
-	}
-	token := write("token", canary+"\n", 0o600)
-	flags := []string{"--credentials", write("credentials.yaml", name+": {file: "+token+", hosts: ["+testnet.GitHost+"], use: {push: ask}}\n", 0o600)}
+	token := userFile(t, dir, "token", canary+"\n")
+	flags := []string{"--credentials", userFile(t, dir, "credentials.yaml", name+": {file: "+token+", hosts: ["+testnet.GitHost+"], use: {push: ask}}\n")}
 	s.VerifyTestInternet()
 	edit(s, "        - allowed.example.org   # nothing that a tool needs\n",
 		"        - {host: "+testnet.GitHost+", at: git, credential: "+name+", git: {push: {acme/app: [\"agent/*\"]}}}\n")
@@ -68,7 +60,10 @@ func TestB33_AskPush(t *testing.T) {
 	says(s, s.Expect(4, append([]string{"up"}, flags...)...), "approve, approvals_command, is in the project")
 
 	asked := filepath.Join(dir, "asked")
-	program := write("approve", "#!/bin/sh\ncat >> "+asked+"\ncase $(tail -n 1 "+asked+") in *refs/heads/agent/x*) echo '{\"answer\":\"once\"}';; *) echo '{\"answer\":\"no\"}';; esac\n", 0o700)
+	program := userFile(t, dir, "approve", "#!/bin/sh\ncat >> "+asked+"\ncase $(tail -n 1 "+asked+") in *refs/heads/agent/x*) echo '{\"answer\":\"once\"}';; *) echo '{\"answer\":\"no\"}';; esac\n")
+	if err := os.Chmod(program, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	s.Env = append(s.Env, "WORKSHOP_APPROVALS_COMMAND="+program)
 	s.Up(flags...)
 	push(0, "agent/x", "[new branch]")

@@ -57,6 +57,18 @@ func (u *journal) take() []string {
 	return u.seen
 }
 
+// userFile writes a file that its user alone may read, as their credentials are, and returns
+// its path.
+func userFile(t testing.TB, dir, name, text string) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	scenario.Own(t, dir)
+	return file
+}
+
 // credentialed is the workshop restricted with an endpoint that has a credential, and the
 // user's file of it. The credential's name is the project's, so that no other test has it.
 func credentialed(t *testing.T, intent string) (s *scenario.Scenario, u *journal, name string, token func(string), flags []string) {
@@ -67,16 +79,10 @@ func credentialed(t *testing.T, intent string) (s *scenario.Scenario, u *journal
 	s.VerifyTestInternet()
 	edit(s, "- allowed.example.org\n", "- {host: allowed.example.org, at: api, requests: [\"GET,HEAD /repos/**\"], credential: "+name+"}\n")
 	dir := s.TempDir()
-	write := func(file, text string) {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		scenario.Own(t, dir)
-	}
-	token = func(text string) { write("token", text+"\n") }
+	token = func(text string) { userFile(t, dir, "token", text+"\n") }
 	token(canary)
-	write("credentials.yaml", name+": {file: "+filepath.Join(dir, "token")+", hosts: [allowed.example.org]}\n")
-	return s, u, name, token, []string{"--credentials", filepath.Join(dir, "credentials.yaml")}
+	file := userFile(t, dir, "credentials.yaml", name+": {file: "+filepath.Join(dir, "token")+", hosts: [allowed.example.org]}\n")
+	return s, u, name, token, []string{"--credentials", file}
 }
 
 // agreed brings it up with what a refused `up` has printed.

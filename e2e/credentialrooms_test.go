@@ -5,8 +5,6 @@ package e2e
 import (
 	"encoding/base64"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -32,15 +30,8 @@ func TestB34_Rooms(t *testing.T) {
 	t.Cleanup(s.Internet.Site("allowed.example.org", api))
 
 	name, dir := s.Project, s.TempDir()
-	for file, text := range map[string]string{
-		"token":            canary + "\n",
-		"credentials.yaml": name + ": {file: " + filepath.Join(dir, "token") + ", hosts: [" + testnet.GitHost + ", allowed.example.org], as: {basic: me}}\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	scenario.Own(t, dir)
+	token := userFile(t, dir, "token", canary+"\n")
+	file := userFile(t, dir, "credentials.yaml", name+": {file: "+token+", hosts: ["+testnet.GitHost+", allowed.example.org], as: {basic: me}}\n")
 	lines := func(refs, paths string) string {
 		return "{host: " + testnet.GitHost + ", at: git, credential: " + name + ", git: {push: {acme/app: [\"" + refs + "\"]}}}, " +
 			"{host: allowed.example.org, at: api, credential: " + name + ", requests: [\"GET,HEAD " + paths + "\"]}"
@@ -52,7 +43,7 @@ func TestB34_Rooms(t *testing.T) {
 	edit(s, "    - first\n", worker("first"))
 	edit(s, "    - second\n", worker("second"))
 	edit(s, "    - name: third\n      container: {network: {allow: [allowed.example.org], room: own}}\n", "")
-	agreed(s, []string{"--credentials", filepath.Join(dir, "credentials.yaml")})
+	agreed(s, []string{"--credentials", file})
 
 	push := func(worker, ref string) scenario.Done {
 		return s.Run("exec", worker, "--", "sh", "-c", "cd /tmp && { [ -e app ] || git clone -q https://"+testnet.GitHost+"/acme/app; } && cd app && "+

@@ -14,8 +14,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/llmdo/workshop/e2e/scenario"
 )
 
 // tokens is a server of tokens, and the host that takes them: each is another one, and the
@@ -87,19 +85,11 @@ func TestB36_TokenServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(k.make))
 	defer server.Close()
 	dir := filepath.Dir(flags[1])
-	command := filepath.Join(dir, "token.sh")
-	for file, text := range map[string]string{
-		command:  "#!/bin/sh\nexec curl -sSf " + server.URL + "\n",
-		flags[1]: name + ": {command: [" + command + "], hosts: [allowed.example.org], ttl: 1m}\n",
-	} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	command := userFile(t, dir, "token.sh", "#!/bin/sh\nexec curl -sSf "+server.URL+"\n")
+	userFile(t, dir, filepath.Base(flags[1]), name+": {command: ["+command+"], hosts: [allowed.example.org], ttl: 1m}\n")
 	if err := os.Chmod(command, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	scenario.Own(t, dir)
 	agreed(s, flags)
 	k.take()
 	s.Sees("worker", reposOK)

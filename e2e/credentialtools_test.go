@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -89,13 +87,7 @@ func credentialTools(t *testing.T) (s *scenario.Scenario, hosts map[string]*priv
 	s = scenario.New(t, "tools", "npm, pip, go, curl and programs of models and of registries use private hosts with a credential that the guard adds, and have none themselves")
 	s.VerifyTestInternet()
 	dir := s.TempDir()
-	write := func(name, text string) string {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
+	write := func(name, text string) string { return userFile(t, dir, name, text) }
 	hosts = map[string]*private{}
 	var lines, entries strings.Builder
 	for _, x := range toolHosts {
@@ -119,7 +111,6 @@ func credentialTools(t *testing.T) (s *scenario.Scenario, hosts map[string]*priv
 		fmt.Fprintf(&entries, "%s: {file: %s, hosts: [%s], as: %s%s}\n", x.at, write(x.at, "canary-"+x.at+"\n"), x.host, x.as, ca)
 	}
 	file := write("credentials.yaml", entries.String())
-	scenario.Own(t, dir)
 	edit(s, "        - allowed.example.org   # nothing that a tool needs\n", lines.String()+"        - cdn.example.org\n")
 	edit(s, "      NPM_CONFIG_CAFILE: /ca.pem\n      NPM_CONFIG_REGISTRY: https://npm.example.org\n", "      GONOSUMDB: example.org/*\n")
 	edit(s, "      PIP_CERT: /ca.pem\n      PIP_INDEX_URL: https://pypi.example.org/simple\n", "")

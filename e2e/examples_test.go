@@ -51,18 +51,11 @@ func TestExamplesComeUp(t *testing.T) {
 					t.Fatal(err)
 				}
 				dir := s.TempDir()
-				for file, text := range map[string]string{
-					"known_hosts": "github.com " + string(public), // whichever key
-					"credentials.yaml": "anthropic: {env: ANTHROPIC_API_KEY, hosts: [api.anthropic.com], as: {header: x-api-key}}\n" +
-						"work-key: {ssh_agent: \"" + fingerprint + "\", hosts: [github.com], known_hosts: " + filepath.Join(dir, "known_hosts") + "}\n",
-				} {
-					if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
-				scenario.Own(t, dir)
+				known := userFile(t, dir, "known_hosts", "github.com "+string(public)) // whichever key
+				file := userFile(t, dir, "credentials.yaml", "anthropic: {env: ANTHROPIC_API_KEY, hosts: [api.anthropic.com], as: {header: x-api-key}}\n"+
+					"work-key: {ssh_agent: \""+fingerprint+"\", hosts: [github.com], known_hosts: "+known+"}\n")
 				s.Env = append(s.Env, "SSH_AUTH_SOCK="+agent)
-				flags = append(flags, "--credentials", filepath.Join(dir, "credentials.yaml"))
+				flags = append(flags, "--credentials", file)
 				flags = append(flags, "--accept-credentials", digestOf(s, flags...))
 			}
 			s.Up(flags...)
