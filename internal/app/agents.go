@@ -85,7 +85,7 @@ func (c *creds) checkAgents(ctx context.Context, env *Env, ready *Project, f *Fa
 		switch {
 		case !known:
 			add(fmt.Sprintf("the agents of %s need the credential %s, which %s doesn't have", a.Worker, a.Credential, file))
-			f.Hint("add the key, by what `ssh-add -l` shows: `%s: {ssh_agent: \"SHA256:…\", hosts: [git.example.org]}`", a.Credential)
+			f.Hint("%s", addKey(a))
 			continue
 		case x.Agent == "":
 			add(fmt.Sprintf("%s:%d: the credential %s is not a key of your ssh-agent, as the agents of %s need", file, x.Line, x.Name, a.Worker))
@@ -112,7 +112,7 @@ func (c *creds) checkAgents(ctx context.Context, env *Env, ready *Project, f *Fa
 			blob, err := env.agentKey(ctx, ready, x)
 			if err != nil {
 				add(fmt.Sprintf("the key %s (%s): %s", x.Name, x.Agent, firstLine(err)))
-				f.Hint("%s", hintAgent)
+				f.Hint("%s", agentHint(err))
 				continue
 			}
 			found[x.Agent] = blob
@@ -136,22 +136,6 @@ func (env *Env) agentKey(ctx context.Context, ready *Project, c credential.Crede
 }
 
 const hintAgent = "start an agent with the key, and run this again in its shell: `eval $(ssh-agent)`, `ssh-add`; `ssh-add -l` shows its keys"
-
-// agentHas returns the public key of a fingerprint, if the user's agent has it.
-func (env *Env) agentHas(fingerprint string) ([]byte, error) {
-	if env.Getenv(agentVariable) == "" {
-		return nil, errors.New(agentVariable + " isn't set: there is no ssh-agent")
-	}
-	conn, err := dialAgent(env.Getenv(agentVariable))
-	if err != nil {
-		return nil, fmt.Errorf("your ssh-agent doesn't answer: %w", err)
-	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(agentDial)); err != nil {
-		return nil, err
-	}
-	return sshagent.Find(conn, fingerprint)
-}
 
 func dialAgent(socket string) (net.Conn, error) {
 	return net.DialTimeout("unix", socket, agentDial)

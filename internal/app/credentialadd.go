@@ -15,8 +15,8 @@ import (
 	"github.com/llmdo/workshop/internal/secretsource"
 )
 
-// NewCredential is a credential that is to be added. At most one of Env, File, Keyring and
-// Command says where its value is; without one a template does.
+// NewCredential is a credential that is to be added. At most one of Env, File, Keyring,
+// Command and Agent says where it is; without one a template does.
 type NewCredential struct {
 	Name     string
 	Template string // empty: the one of that name, if there is one
@@ -24,6 +24,9 @@ type NewCredential struct {
 	File     string
 	Keyring  string // entry of the keyring, or [OwnEntry]
 	Command  []string
+	// Agent is the fingerprint of a key of the user's ssh-agent, and KnownHosts the file that
+	// has its hosts; empty: the user's usual one.
+	Agent, KnownHosts string
 	// Hosts, As, Lifetime and Authorities take the place of the template's.
 	Hosts       []string // HOST or HOST:PORT
 	As          string   // as credential.Form.String has it
@@ -42,8 +45,10 @@ type AddedCredential struct {
 	File string // as the user would write it
 	New  bool   // the file was made
 	Text string // the line
-	// Lines are for `allow` of a workshop.yaml.
+	// Lines are for `allow` of a workshop.yaml, or with IsKey for `agents`.
 	Lines []string
+	// IsKey: it is a key of the user's ssh-agent.
+	IsKey bool
 	// Stored is the entry of the keyring that got the value; empty: none.
 	Stored string
 }
@@ -73,7 +78,12 @@ func (env *Env) AddCredential(ctx context.Context, n NewCredential) (AddedCreden
 	case err != nil:
 		return none, Fail(CodeUsage, "the credential %s: %w", c.Name, err)
 	}
-	added := AddedCredential{File: f.shown, New: f.text == nil, Text: c.Text(env.Home), Lines: t.Lines(c)}
+	added := AddedCredential{File: f.shown, New: f.text == nil, Text: c.Text(env.Home), IsKey: c.Agent != ""}
+	if added.IsKey {
+		added.Lines = agentLinesOf(c)
+	} else {
+		added.Lines = t.Lines(c)
+	}
 	if n.Keyring != "" {
 		if added.Stored, err = n.store(ctx, c); err != nil {
 			return none, err
@@ -142,6 +152,10 @@ func (env *Env) newCredential(n NewCredential) (c credential.Credential, t crede
 	if c.Source, err = env.newSource(n, t); err != nil {
 		return c, t, err
 	}
+	if n.Agent != "" {
+		c, err = env.newKey(n)
+		return c, t, err
+	}
 	if c.Source.Env == "" && c.Source.File == "" && c.Source.Keyring == "" && len(c.Source.Command) == 0 {
 		return c, t, Fail(CodeUsage, "%s is not a template, and nothing says where its token is", n.Name).
 			Hint("the templates are %s; or write, for example, `workshop credential add %s --env TOKEN --host api.example.org`", templateNames(), n.Name)
@@ -178,14 +192,17 @@ func (env *Env) newCredential(n NewCredential) (c credential.Credential, t crede
 // newSource is where the value is, as the caller says it, or else the template.
 func (env *Env) newSource(n NewCredential, t credential.Template) (s secretsource.Source, err error) {
 	given := 0
-	for _, is := range []bool{n.Env != "", n.File != "", n.Keyring != "", len(n.Command) > 0} {
+	for _, is := range []bool{n.Env != "", n.File != "", n.Keyring != "", len(n.Command) > 0, n.Agent != ""} {
 		if is {
 			given++
 		}
 	}
 	switch {
 	case given > 1:
-		return s, Fail(CodeUsage, "a credential has one source: a variable, a file, the keyring or a command")
+		return s, Fail(CodeUsage, "a credential has one source: a variable, a file, the keyring, a command or a key of the ssh-agent")
+	case n.KnownHosts != "" && n.Agent == "":
+		return s, Fail(CodeUsage, "known_hosts is for a key of the ssh-agent").Hint("name the key by its fingerprint, as `ssh-add -l` shows it: --ssh-agent SHA256:…")
+	case n.Agent != "":
 	case n.Env != "":
 		s.Env = n.Env
 	case n.File != "":

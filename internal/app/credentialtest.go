@@ -63,7 +63,7 @@ func (env *Env) testAgent(f *credentialsText, c credential.Credential) (TestedCr
 	began := time.Now()
 	_, err := env.agentHas(c.Agent)
 	if err != nil {
-		return TestedCredential{}, Fail(CodeFailed, "%s: the key %s: %w", f.place(c), c.Name, err).Hint("%s", hintAgent)
+		return TestedCredential{}, Fail(CodeFailed, "%s: the key %s: %w", f.place(c), c.Name, err).Hint("%s", agentHint(err))
 	}
 	t := TestedCredential{CredentialInfo: credentialInfo(c), Took: time.Since(began), IsKey: true}
 	for _, h := range c.Hosts {

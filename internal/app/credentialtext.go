@@ -85,7 +85,7 @@ func (f *credentialsText) unedited(err error) error {
 // CredentialInfo is one of the user's credentials. No value is ever part of it.
 type CredentialInfo struct {
 	Name   string   `json:"name"`
-	Source string   `json:"source"` // "env NAME", "file PATH", "keyring ENTRY" or "command PROGRAM"
+	Source string   `json:"source"` // "env NAME", "file PATH", "keyring ENTRY", "command PROGRAM" or "ssh_agent SHA256:…"
 	Hosts  []string `json:"hosts"`
 	As     string   `json:"as"`            // bearer, github, header:NAME, basic:USER; ssh of an ssh_agent
 	TTL    string   `json:"ttl,omitempty"` // how long a value is good for; empty: until it is refused
@@ -122,7 +122,7 @@ func hostsText(c credential.Credential) string {
 
 func hostTexts(c credential.Credential) (hosts []string) {
 	for _, h := range c.Hosts {
-		hosts = append(hosts, h.String())
+		hosts = append(hosts, c.HostText(h))
 	}
 	return hosts
 }

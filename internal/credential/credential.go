@@ -48,6 +48,18 @@ func (h Host) String() string {
 	return net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port)))
 }
 
+// HostText is one of the hosts as the file has it. A key of an agent has no usual port that
+// goes without saying.
+func (c *Credential) HostText(h Host) string {
+	if c.Agent != "" {
+		return net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port)))
+	}
+	return h.String()
+}
+
+// ParseAgentHost is [ParseHost] for a key of an agent: its port is 22, if none is given.
+func ParseAgentHost(text string) (Host, error) { return parseHost(text, 22) }
+
 // From says in words where the credential is.
 func (c *Credential) From() string {
 	if c.Agent != "" {

@@ -43,7 +43,7 @@ func (c Credential) Text(home string) string {
 	}
 	hosts := make([]string, len(c.Hosts))
 	for i, h := range c.Hosts {
-		hosts[i] = h.String()
+		hosts[i] = c.HostText(h)
 	}
 	if len(hosts) > 0 {
 		part("hosts", texts(hosts))

@@ -73,9 +73,15 @@ func signature(m []byte) []byte {
 	return m
 }
 
-// Find returns the public key of an agent that has a fingerprint, "SHA256:…" as
-// `ssh-add -l` prints it. Certificates have none of their own.
-func Find(agent io.ReadWriter, fingerprint string) ([]byte, error) {
+// Public is a key as an agent lists it.
+type Public struct {
+	Blob    []byte
+	Comment string
+}
+
+// List returns the keys of an agent without certificates, which have no fingerprint of their
+// own.
+func List(agent io.ReadWriter) (keys []Public, err error) {
 	m, err := exchange(agent, []byte{msgListKeys})
 	if err != nil {
 		return nil, err
@@ -93,16 +99,13 @@ func Find(agent io.ReadWriter, fingerprint string) ([]byte, error) {
 		if err := ssh.Unmarshal(m, &key); err != nil {
 			return nil, errMessage
 		}
-		if Fingerprint(key.Blob) == fingerprint && !isCertificate(key.Blob) {
-			return key.Blob, nil
+		if !isCertificate(key.Blob) {
+			keys = append(keys, Public{key.Blob, key.Comment})
 		}
 		m = key.Rest
 	}
-	return nil, ErrAbsent
+	return keys, nil
 }
-
-// ErrAbsent says that an agent doesn't have a key.
-var ErrAbsent = errors.New("the agent doesn't have the key")
 
 // Fingerprint returns that of a public key.
 func Fingerprint(blob []byte) string {

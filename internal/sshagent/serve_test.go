@@ -2,10 +2,11 @@ package sshagent
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"io"
 	"net"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -141,19 +142,26 @@ func TestServeBounds(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
+func TestList(t *testing.T) {
 	userKey, user := newKey(t)
-	otherKey, _ := newKey(t)
-	_, absent := newKey(t)
-	dial := keyring(t, otherKey, userKey)
-	c, _ := dial()
-	defer c.Close()
-	got, err := Find(c, ssh.FingerprintSHA256(user.PublicKey()))
-	if err != nil || !bytes.Equal(got, blob(user)) {
-		t.Errorf("got %x, %v", got, err)
+	_, authority := newKey(t)
+	otherKey, other := newKey(t)
+	cert := &ssh.Certificate{Key: user.PublicKey(), CertType: ssh.UserCert, ValidBefore: ssh.CertTimeInfinity}
+	if err := cert.SignCert(rand.Reader, authority); err != nil {
+		t.Fatal(err)
 	}
-	if got, err := Find(c, ssh.FingerprintSHA256(absent.PublicKey())); !errors.Is(err, ErrAbsent) {
-		t.Errorf("got %x, %v", got, err)
+	ring := agent.NewKeyring()
+	for _, k := range []agent.AddedKey{{PrivateKey: otherKey, Comment: "other"}, {PrivateKey: userKey, Certificate: cert, Comment: "a certificate"}, {PrivateKey: userKey, Comment: "mine"}} {
+		if err := ring.Add(k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, there := net.Pipe()
+	defer c.Close()
+	go func() { _ = agent.ServeAgent(ring, there); there.Close() }()
+	got, err := List(c)
+	if want := []Public{{blob(other), "other"}, {blob(user), "mine"}}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 	for text, want := range map[string]bool{
 		ssh.FingerprintSHA256(user.PublicKey()): true, Fingerprint(blob(user)) + "=": false, "SHA256:": false, "": false,

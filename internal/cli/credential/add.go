@@ -23,7 +23,8 @@ hosts and the form: anthropic, github, gitlab, gitlab-api, huggingface, npm, ope
 pypi, which needs your index as --host.
 
 The value stays where it is kept: in a variable (--env), in a file that is yours alone
-(--token-file), in the system's keyring (--keyring), or with a command that prints it.
+(--token-file), in the system's keyring (--keyring), or with a command that prints it. A
+key stays in your ssh-agent (--ssh-agent), which must have it.
 Without one of them the template names the variable of the service's own tools; github
 asks gh, where that is installed. A command runs without a shell, by its absolute path.
 
@@ -32,7 +33,8 @@ token is never an argument, and never printed.`,
 		Example: `  workshop credential add github
   workshop credential add npm --keyring
   workshop credential add tickets --env TICKETS_TOKEN --host tickets.example.org
-  workshop credential add vault --host api.example.org -- vault read -field=token secret/api`,
+  workshop credential add vault --host api.example.org -- vault read -field=token secret/api
+  workshop credential add work-key --ssh-agent SHA256:… --host git.example.org`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); at >= 0 {
 				args = args[:at]
@@ -66,6 +68,12 @@ token is never an argument, and never printed.`,
 	_ = cmd.MarkFlagFilename("token-file")
 	f.StringVar(&n.Keyring, "keyring", "", "keep the value in the system's keyring, as `entry`")
 	f.Lookup("keyring").NoOptDefVal = app.OwnEntry
+	f.StringVar(&n.Agent, "ssh-agent", "", "the `fingerprint` of a key in your ssh-agent, as ssh-add -l shows it")
+	_ = cmd.RegisterFlagCompletionFunc("ssh-agent", func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return command.Beginning(prefix, nil, a.AgentKeys()), cobra.ShellCompDirectiveNoFileComp
+	})
+	f.StringVar(&n.KnownHosts, "known-hosts", "", "the file that has the hosts of the key; default: ~/.ssh/known_hosts")
+	_ = cmd.MarkFlagFilename("known-hosts")
 	f.StringArrayVar(&n.Hosts, "host", nil, "HOST[:PORT] that it may go to (repeatable)")
 	command.FreeText(cmd, "host")
 	f.StringVar(&n.As, "as", "", "how it is sent: bearer, github, header:NAME or basic:USER")
@@ -97,10 +105,14 @@ func (a verbs) add(ctx context.Context, n app.NewCredential) error {
 		a.Say("wrote %s", file)
 	}
 	fmt.Fprintf(a.Out, "%s:%d: %s\n", file, added.Line, app.Printable(added.Text))
-	fmt.Fprintln(a.Out, "for `allow` in a workshop.yaml, with your own paths:")
+	use, reads := "for `allow` in a workshop.yaml, with your own paths:", "reads its value"
+	if added.IsKey {
+		use, reads = "for `agents` in the network of a workshop.yaml:", "looks for the key and its hosts"
+	}
+	fmt.Fprintln(a.Out, use)
 	for _, line := range added.Lines {
 		fmt.Fprintln(a.Out, "  "+app.Printable(line))
 	}
-	a.Say("nothing uses it until `workshop up` asks you; `workshop credential test %s` reads its value now", added.Name)
+	a.Say("nothing uses it until `workshop up` asks you; `workshop credential test %s` %s now", added.Name, reads)
 	return nil
 }
