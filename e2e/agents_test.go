@@ -54,7 +54,7 @@ func sshHost(s *scenario.Scenario, name, addr, port, authorized string) string {
 			}
 			cmd := exec.CommandContext(s.TB.Context(), sshd, "-i", "-f", config)
 			cmd.Stdin, cmd.Stdout = f, f
-			if err := cmd.Start(); err == nil {
+			if err := s.Internet.NS().Do(cmd.Start); err == nil { // it forwards to other hosts from there
 				go func() { _ = cmd.Wait() }()
 			}
 			f.Close()
@@ -67,26 +67,40 @@ func sshHost(s *scenario.Scenario, name, addr, port, authorized string) string {
 	return "[" + name + "]:" + port + " " + string(public)
 }
 
-// userAgent is an ssh-agent of whoever runs our programs, with one key.
+// userAgent is an ssh-agent of whoever runs our programs, with one key, and its file. It
+// writes each message that it gets into agent.log beside them.
 func userAgent(s *scenario.Scenario) (key, fingerprint, socket string) {
 	s.Helper()
 	dir := s.TempDir()
 	key, socket = filepath.Join(dir, "key"), filepath.Join(dir, "agent")
-	command(s.TB, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "of the user", "-f", key)
-	scenario.Own(s.TB, dir)
+	log, err := os.Create(socket + ".log")
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer log.Close()
 	ctx, cancel := context.WithCancel(s.TB.Context())
-	process := s.Program(ctx, "/usr/bin/ssh-agent", "-D", "-a", socket)
+	scenario.Own(s.TB, dir)
+	process := s.Program(ctx, "/usr/bin/ssh-agent", "-d", "-a", socket)
+	process.Stdout, process.Stderr = log, log
 	if err := process.Start(); err != nil {
 		s.Fatal(err)
 	}
 	s.Cleanup(func() { cancel(); _ = process.Wait() })
 	s.Eventually("the agent listens", func() bool { _, err := os.Lstat(socket); return err == nil })
-	add := s.Program(ctx, "/usr/bin/ssh-add", "-q", key)
+	return key, newKey(s, key, socket), socket
+}
+
+// newKey makes a key for an agent, and returns its fingerprint.
+func newKey(s *scenario.Scenario, key, socket string) (fingerprint string) {
+	s.Helper()
+	command(s.TB, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "of the user", "-f", key)
+	scenario.Own(s.TB, filepath.Dir(key))
+	add := s.Program(s.TB.Context(), "/usr/bin/ssh-add", "-q", key)
 	add.Env = append(add.Env, "SSH_AUTH_SOCK="+socket)
 	if out, err := add.CombinedOutput(); err != nil {
 		s.Fatalf("%v\n%s", err, out)
 	}
-	return key, strings.Fields(command(s.TB, "ssh-keygen", "-l", "-f", key))[1], socket
+	return strings.Fields(command(s.TB, "ssh-keygen", "-l", "-f", key))[1]
 }
 
 func command(t testing.TB, name string, args ...string) string {
@@ -97,6 +111,30 @@ func command(t testing.TB, name string, args ...string) string {
 	}
 	return strings.TrimSpace(string(out))
 }
+
+// jumpConfig is commands that write a configuration of ssh, in which a jump finds the keys of
+// hosts, too. The host in the middle knows others by their addresses alone.
+const jumpConfig = `cd /tmp && cat >jump <<END
+Host code
+  HostName code.example.org
+Host inner
+  HostName 198.51.100.43
+  HostKeyAlias [inner.example.org]:2022
+Host other
+  HostName other.example.org
+Host beyond
+  HostName 198.51.100.42
+Host other beyond
+  StrictHostKeyChecking no
+  UserKnownHostsFile /tmp/k
+Host *
+  User root
+  Port 2022
+  BatchMode yes
+  StrictHostKeyChecking yes
+  UserKnownHostsFile /run/workshop/known_hosts
+END
+`
 
 // B32, B33: the user's ssh-agent signs for a worker what its lines have, and nothing else
 // (attack 46).
@@ -112,20 +150,19 @@ func TestB33_Agents(t *testing.T) {
 	}
 	known := sshHost(s, "code.example.org", "198.51.100.41", "2022", key+".pub")
 	sshHost(s, "other.example.org", "198.51.100.42", "2022", key+".pub") // nobody knows its key
+	known += sshHost(s, "inner.example.org", "198.51.100.43", "2022", key+".pub")
 	knownHosts := userFile(t, dir, "known_hosts", known)
-	userFile(t, dir, "credentials.yaml", name+": {ssh_agent: \""+fingerprint+"\", hosts: [\"code.example.org:2022\"], known_hosts: "+knownHosts+"}\n")
+	hosts := "[\"code.example.org:2022\", \"inner.example.org:2022\"]"
+	userFile(t, dir, "credentials.yaml", name+": {ssh_agent: \""+fingerprint+"\", hosts: "+hosts+", known_hosts: "+knownHosts+"}\n")
 	repository := filepath.Join(t.TempDir(), "app.git")
 	command(t, "git", "init", "-q", "--bare", repository)
 	scenario.Own(t, dir)
 
 	edit(s, "        - ssh.example.org:22\n", "        - code.example.org:2022\n        - other.example.org:2022\n")
-	edit(s, "      dns: [198.51.100.53]\n", "      dns: [198.51.100.53]\n      agents:\n        - {ssh: "+name+", hosts: [\"code.example.org:2022\"]}\n        - {sign: "+name+", namespaces: [git]}\n")
+	edit(s, "      dns: [198.51.100.53]\n", "      dns: [198.51.100.53]\n      agents:\n        - {ssh: "+name+", hosts: "+hosts+"}\n        - {sign: "+name+", namespaces: [git]}\n")
 	flags := []string{"--credentials", filepath.Join(dir, "credentials.yaml")}
-	d := s.Expect(4, append([]string{"up"}, flags...)...)
-	says(s, d, "nobody agreed", "code.example.org:2022")
-	_, digest, _ := strings.Cut(d.Err, "--accept-credentials ")
-	digest, _, _ = strings.Cut(digest, "`")
-	s.Up(append([]string{"--accept-credentials", digest}, flags...)...)
+	says(s, s.Expect(4, append([]string{"up"}, flags...)...), "nobody agreed", "code.example.org:2022")
+	s.Up(append([]string{"--accept-credentials", digestOf(s, flags...)}, flags...)...)
 
 	sh := func(code int, script string, want ...string) {
 		t.Helper()
@@ -150,6 +187,9 @@ func TestB33_Agents(t *testing.T) {
 	}
 	sh(0, "ssh-add -l", fingerprint)
 	sh(0, "cd /tmp && echo x > m && ssh-keygen -Y sign -n git -f $(dirname $SSH_AUTH_SOCK)/signing.pub m")
+	sh(0, jumpConfig+"ssh -F jump -J code inner echo $((6*7))", "42")
+	sh(1, jumpConfig+"ssh -F jump -J other inner true", "root@other.example.org: Permission denied (publickey)")
+	sh(1, jumpConfig+"ssh -F jump -J code beyond true", "root@198.51.100.42: Permission denied (publickey)")
 	for what, script := range map[string]string{
 		"another host":        "GIT_SSH_COMMAND= ssh -o StrictHostKeyChecking=no -o UserKnownHostsFile=/tmp/k -o BatchMode=yes -p 2022 root@other.example.org true",
 		"another namespace":   "cd /tmp && echo y > n && ssh-keygen -Y sign -n file -f $(dirname $SSH_AUTH_SOCK)/signing.pub n",

@@ -4,12 +4,7 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/hex"
-	"fmt"
-	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -101,7 +96,7 @@ func digestOf(s *scenario.Scenario, flags ...string) string {
 	s.Helper()
 	d := s.Expect(4, append([]string{"up"}, flags...)...)
 	_, digest, ok := strings.Cut(d.Err, "--accept-credentials ")
-	if !ok || !strings.Contains(d.Err, "at: ") {
+	if !ok || !strings.Contains(d.Err, "at: ") && !strings.Contains(d.Err, " by ") {
 		s.Fatalf("a first use isn't refused with its lines:\n%s", d.Err)
 	}
 	digest, _, _ = strings.Cut(digest, "`")
@@ -121,7 +116,9 @@ func TestB32_Credential(t *testing.T) {
 		t.Errorf("the host got %q", got)
 	}
 	s.Up(flags...) // nobody is asked again
-	nowhere(s)
+	if all := search(s, tokenForms(canary)); len(all) > 0 {
+		t.Errorf("the value is in %v", all)
+	}
 	says(s, s.Expect(0, "ps"), "worker: the endpoint api (allowed.example.org) has the credential "+name+"\n")
 
 	// Another line, or a host that the user's file doesn't have, is another question.
@@ -154,63 +151,6 @@ func TestB32_Credential(t *testing.T) {
 	if got := u.take(); len(got) != 0 {
 		t.Errorf("the host got %q", got)
 	}
-}
-
-// nowhere looks for the value in all that a worker, or whoever reads our files, sees.
-func nowhere(s *scenario.Scenario) {
-	s.Helper()
-	b := []byte(canary)
-	forms := [][]byte{b, []byte(hex.EncodeToString(b)), []byte(url.QueryEscape(canary)), []byte(url.PathEscape(canary)), []byte(base64.StdEncoding.EncodeToString(b)), []byte(base64.StdEncoding.EncodeToString([]byte("Bearer " + canary)))}
-	find := func(where string, text []byte) {
-		for _, f := range forms {
-			if bytes.Contains(text, f) {
-				s.Errorf("%s has %s", where, f)
-			}
-		}
-	}
-	for service, c := range s.Containers() {
-		find("the log of "+service, []byte(s.Logs(service)))
-		find("what the engine says of "+service, fmt.Append(nil, c))
-		for _, pid := range s.Processes(service) {
-			for _, name := range []string{"environ", "cmdline"} {
-				text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), name))
-				find(service+"'s "+name, text)
-			}
-		}
-	}
-	proc := filepath.Join("/proc", strconv.Itoa(brokerOf(s, s.Project)))
-	for _, name := range []string{"environ", "cmdline"} {
-		text, err := os.ReadFile(filepath.Join(proc, name))
-		if err != nil {
-			s.Error(err)
-		}
-		find("the broker's "+name, text)
-	}
-	if limits, _ := os.ReadFile(filepath.Join(proc, "limits")); !bytes.Contains(limits, []byte("Max core file size        0")) {
-		s.Errorf("the broker may write a core file:\n%s", limits)
-	}
-	log, err := os.Readlink(filepath.Join(proc, "fd", brokerLog(proc)))
-	if err != nil {
-		s.Fatal(err)
-	}
-	dirs := []string{s.Dir, filepath.Dir(log), filepath.Join(os.Getenv("HOME"), ".local/state/workshop")}
-	for _, e := range s.Program(s.TB.Context(), "/bin/true").Env {
-		name, value, _ := strings.Cut(e, "=")
-		if name == "XDG_STATE_HOME" || name == "XDG_RUNTIME_DIR" {
-			dirs = append(dirs, value)
-		}
-	}
-	for _, dir := range append(dirs, filepath.Join(s.RootOf("guard"), "run"), filepath.Join(s.RootOf("guard"), "tmp"), filepath.Join(s.RootOf("worker"), "tmp")) {
-		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() {
-				if text, err := os.ReadFile(path); err == nil {
-					find(path, text)
-				}
-			}
-			return nil
-		})
-	}
-	s.Sees("worker", "env "+strings.ToUpper(s.Project)+" -> unset")
 }
 
 // brokerOf is the process id of the broker that has a project.

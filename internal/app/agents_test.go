@@ -179,7 +179,7 @@ func TestCredentialOfAgent(t *testing.T) {
 	write(ssh.FingerprintSHA256(key), "")
 	fails("has no key of git.example:22")
 	write(sshagent.Fingerprint([]byte("another")), host)
-	fails("doesn't have it; it has "+ssh.FingerprintSHA256(key))
+	fails("doesn't have it; it has " + ssh.FingerprintSHA256(key))
 	variables[agentVariable] = filepath.Join(home, "none")
 	fails("doesn't answer")
 	delete(variables, agentVariable)

@@ -39,6 +39,7 @@ func escapes() {
 	probe.Add("mounting", "bind|FSTYPE [new=1] [data=TEXT]", "ok, or why not", 1, mounting)
 	probe.Add("remount", "PATH", "ok, or why not: makes it writable", 1, remount)
 	probe.Add("unix", "PATH|@NAME", "open, or why not", 1, unixDial)
+	probe.Add("messages", "PATH HEX[.]...", "the answers of an ssh-agent in hex, closed or silent; after a HEX with a dot nothing more is written", 2, messages)
 	probe.Add("device", "PATH", "ok when it could be opened for reading and writing", 1, device)
 	probe.Add("node", "char|block MAJOR MINOR", "ok when one was made and opened", 3, node)
 	probe.Add("type", "TEXT", "ok when it was put into the own terminal's input (TIOCSTI)", 1, typed)
