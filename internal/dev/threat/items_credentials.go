@@ -81,4 +81,10 @@ var credentialItems = []Item{
 		Status: Closed, Answer: "The guard holds the bytes until a yes to their refs, all else is a no; nothing in the question is invisible, and a room asks one at a time, after a no not for a minute",
 		Promises: []string{"B33", "B60"}, Tests: []string{"internal/guard TestB33_AskPush", "internal/guard/leases TestB60_AsksAreFew", "internal/session/approval TestPushQuestion"},
 	},
+	{
+		ID: "C15", Attack: "The user's ssh-agent: raw data, another namespace or key, a session that is forged, missing or forwarded, a jump through another host; adding, removing and locking keys",
+		Fell:   []string{"moat (what is signed isn't parsed)"},
+		Status: Closed, Answer: "The agent gets log-ins at the line's hosts, as known_hosts has them and as they signed the session, and messages of its namespaces; nothing else reaches it",
+		Promises: []string{"B32", "B33"}, Tests: []string{"internal/sshagent TestConn", "internal/sshagent TestServe", "internal/broker TestDoors", "e2e TestB33_Agents", "e2e TestB33_AgentProtocol"},
+	},
 }
