@@ -30,7 +30,7 @@ func TestEveryFlagCompletes(t *testing.T) {
 	write("workshop.yaml", "workshop:\n  name: demo\n  container: {image: host}\n  workers: [one]\n")
 	write("workers/one.md", "---\nname: one\ndescription: Reads\nallowed-tools: Read\n---\nRead.\n")
 	nothing := func(string) (string, bool) { return "", false }
-	root := NewWorkshop(&command.System{Env: &app.Env{Dir: dir, Lookup: nothing}})
+	root := NewLLMDo(&command.System{Env: &app.Env{Dir: dir, Lookup: nothing}})
 	flags, values := 0, map[string][]string{}
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {

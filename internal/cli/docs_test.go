@@ -62,7 +62,7 @@ func TestHelpLines(t *testing.T) {
 			visit(below)
 		}
 	}
-	visit(NewWorkshop(&command.System{Env: &app.Env{}}))
+	visit(NewLLMDo(&command.System{Env: &app.Env{}}))
 }
 
 // A flag's default is shown once.
@@ -78,7 +78,7 @@ func TestFlagDefaults(t *testing.T) {
 			visit(below)
 		}
 	}
-	visit(NewWorkshop(&command.System{Env: &app.Env{}}))
+	visit(NewLLMDo(&command.System{Env: &app.Env{}}))
 }
 
 // reference is the text of docs/cli.md: what is written by hand, with the list of the

@@ -10,19 +10,20 @@ import (
 	"github.com/llmdo/workshop/internal/cli/credential"
 	"github.com/llmdo/workshop/internal/cli/firewall"
 	"github.com/llmdo/workshop/internal/cli/lifecycle"
+	"github.com/llmdo/workshop/internal/cli/model"
 	"github.com/llmdo/workshop/internal/cli/tools"
 	"github.com/llmdo/workshop/internal/cli/worker"
 )
 
 // NewWorkshop makes the root of the program workshop.
 func NewWorkshop(sys *command.System) *cobra.Command {
-	root := workshopCommand(sys)
+	root := workshopCommand(command.NewProgram(sys))
 	asRoot(root, sys)
 	return root
 }
 
 // NewLLMDo makes the root of the program llmdo: the same commands one level
-// below.
+// below, and those about models.
 func NewLLMDo(sys *command.System) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "llmdo",
@@ -32,13 +33,17 @@ func NewLLMDo(sys *command.System) *cobra.Command {
 	}
 	asRoot(root, sys)
 	sys.Under = "llmdo "
-	root.AddCommand(workshopCommand(sys))
+	p := command.NewProgram(sys)
+	models := model.Command(p)
+	if mayRun(sys, models) {
+		prepareVerb(p, models)
+	}
+	root.AddCommand(workshopCommand(p), models)
 	return root
 }
 
 // workshopCommand is the tree that both programs share.
-func workshopCommand(sys *command.System) *cobra.Command {
-	p := command.NewProgram(sys)
+func workshopCommand(p *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workshop",
 		Short: "Compose-style rooms for the tools of LLM workers",
@@ -61,7 +66,7 @@ Anything the file doesn't grant is unavailable.`,
 	}
 	for _, c := range verbs(p) {
 		cmd.AddCommand(c)
-		if mayRun(sys, c) {
+		if mayRun(p.System, c) {
 			prepareVerb(p, c)
 		}
 	}

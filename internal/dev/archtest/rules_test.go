@@ -31,7 +31,7 @@ var effects = []ban{
 const module = "github.com/llmdo/workshop"
 
 // verbs are the packages of the command line that have its verbs.
-var verbs = []string{"check", "credential", "firewall", "lifecycle", "tools", "worker"}
+var verbs = []string{"check", "credential", "firewall", "lifecycle", "model", "tools", "worker"}
 
 // apart says of the packages below a directory that none imports another.
 func apart(dir string, names []string, why string) []rule {
