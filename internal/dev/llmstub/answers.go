@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // open are the paths that need no key (server-http.cpp, get_public_endpoints).
@@ -47,13 +48,15 @@ func (s *server) handler() http.Handler {
 	})
 }
 
-var local = regexp.MustCompile(`^https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?$`)
+var local = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?$`)
+})
 
 // cors: what is said of an origin. `localhost` names those of this machine.
 func (s *server) cors(w http.ResponseWriter, origin string) {
 	allowed := s.origins
 	if allowed == "localhost" {
-		if !local.MatchString(origin) {
+		if !local().MatchString(origin) {
 			return
 		}
 		allowed = origin

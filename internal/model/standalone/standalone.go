@@ -6,6 +6,8 @@ import (
 	"embed"
 	"strings"
 	"text/template"
+
+	"github.com/llmdo/workshop/diag"
 )
 
 //go:generate go run ../../../cmd/llmdo models compile --standalone --output ../../../docker/compose.local-llm.yaml
@@ -27,15 +29,14 @@ func Compose() string {
 	return b.String()
 }
 
-// indented is a program as the lines of a block scalar. Compose reads $ as a variable's
-// beginning, and $$ as $.
+// indented is a program as the lines of a block scalar.
 func indented(name string, by int) (string, error) {
 	b, err := files.ReadFile(name)
 	if err != nil {
 		return "", err
 	}
 	var out []string
-	for line := range strings.Lines(strings.ReplaceAll(string(b), "$", "$$")) {
+	for line := range strings.Lines(diag.Literal(string(b))) {
 		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "  ")
 		if line != "" {
 			line = strings.Repeat(" ", by) + line
