@@ -49,6 +49,7 @@ func (env *Env) Doctor(ctx context.Context, settings error) DoctorReport {
 		{Group: doctor.Network, Name: "dns", Run: func(ctx context.Context) []doctor.Finding { return doctor.DNS(ctx, env.resolvConf()) }},
 		{Group: doctor.Network, Name: "proxy", Run: func(ctx context.Context) []doctor.Finding { return doctor.Proxies(ctx, env.Lookup) }},
 		{Group: doctor.Network, Name: "certificates", Run: func(context.Context) []doctor.Finding { return doctor.Certificates("/", env.Lookup) }},
+		{Group: doctor.Network, Name: "ports", Run: quiet.checkPorts},
 		{Group: doctor.Disk, Name: "disk", Run: func(context.Context) []doctor.Finding { return quiet.checkDisks() }},
 		{Group: doctor.State, Name: "state", Run: quiet.checkState},
 		{Group: doctor.Settings, Name: "settings", Run: func(context.Context) []doctor.Finding { return quiet.checkSettings(settings) }},

@@ -88,7 +88,7 @@ func (env *Env) ReleasePorts(ctx context.Context, worker string, target uint16) 
 	var gone []ports.Lease
 	err = env.leases().Change(ctx, func(all []ports.Lease) ([]ports.Lease, error) {
 		return slices.DeleteFunc(all, func(l ports.Lease) bool {
-			is := l.Dir == t.Dir && l.Project == t.Name && l.Worker == worker && (target == 0 || l.Target == target)
+			is := t.leased(l) && !l.Reserved && l.Worker == worker && (target == 0 || l.Target == target)
 			if is {
 				gone = append(gone, l)
 			}
@@ -96,7 +96,7 @@ func (env *Env) ReleasePorts(ctx context.Context, worker string, target uint16) 
 		}), nil
 	})
 	if err != nil {
-		return Fail(CodeFailed, "%w", err)
+		return registryError(err)
 	}
 	if len(gone) == 0 {
 		what := "no open port"

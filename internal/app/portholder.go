@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -65,10 +64,7 @@ func (env *Env) namePortHolder(ctx context.Context, e engine.Engine, err error) 
 		if problem != nil {
 			continue
 		}
-		t := ProjectRef{Name: r.Project, Dir: r.Dir}
-		if i := slices.IndexFunc(r.Own, func(f string) bool { return slices.Contains(fileNames, filepath.Base(f)) }); i >= 0 {
-			t.File = r.Own[i]
-		}
+		t := ProjectRef{Name: r.Project, Dir: r.Dir, File: recordedFile(r)}
 		w, _ := env.quietWorkshop(ctx, t)
 		for _, c := range statusOf(seen, w, env.Ports(t), r.Granted) {
 			if !slices.ContainsFunc(c.Ports, func(at string) bool { return strings.Contains(at, ":"+taken.Port+"->") }) {

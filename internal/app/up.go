@@ -63,7 +63,7 @@ func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names [
 		return env.rollBack(ctx, r, first.Compiled, first.Observed, err)
 	}
 	if err == nil {
-		env.keepPorts(ctx, ready)
+		env.keepPorts(ctx, r, ready)
 		env.keepGrants(ready, names, !o.Implicit)
 		err = env.lease(ctx, r, ready, needs)
 	}

@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Listed is one project of an engine, as a list of all shows it.
 type Listed struct {
@@ -20,4 +23,16 @@ func (l *Listed) Since() (first time.Time) {
 		}
 	}
 	return first
+}
+
+// Published is a port that a container publishes on the engine's machine.
+type Published struct {
+	Project, Container string
+	Address            string // host:port
+}
+
+// Foreigners lists what running containers of Compose projects publish that aren't
+// workshops. An engine has it if it shares a machine with them.
+type Foreigners interface {
+	Foreigners(ctx context.Context) ([]Published, error)
 }

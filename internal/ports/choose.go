@@ -22,14 +22,6 @@ type Key struct {
 	Target  uint16 `json:"target"`
 }
 
-// Lease is a number that a worker's port has.
-type Lease struct {
-	Key
-	Port uint16 `json:"port"`
-	// Used: the workshop came up with it, so that it is never exchanged.
-	Used bool `json:"used,omitempty"`
-}
-
 // first is where the search begins: a number that depends on the key alone, so that
 // most checkouts have the same one again, even without their lease.
 func (k Key) first() uint16 {
@@ -37,8 +29,8 @@ func (k Key) first() uint16 {
 	return First + uint16(binary.BigEndian.Uint32(sum[:])%(Last-First+1))
 }
 
-// choose returns the first number from that of the key on that is neither taken nor
-// refused by free.
+// choose returns the first number from that of the key on that is neither taken, by a
+// lease of any kind, nor refused by free.
 func choose(k Key, taken map[uint16]bool, free func(uint16) bool) (uint16, error) {
 	for i, n := 0, k.first(); i <= Last-First; i++ {
 		if !taken[n] && free(n) {

@@ -1,23 +1,20 @@
 package ports
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gofrs/flock"
 
 	"github.com/llmdo/workshop/internal/lib/atomicfile"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
 
 const (
@@ -38,26 +35,28 @@ type Registry struct{ dir string }
 // In returns the registry in the user's state directory.
 func In(stateDir string) Registry { return Registry{filepath.Join(stateDir, dirName)} }
 
-// Leases returns all leases. It takes no lock: the file is replaced as a whole.
+// Path is the registry's file.
+func (r Registry) Path() string { return filepath.Join(r.dir, fileName) }
+
+// Leases returns all leases. It takes no lock: the file is replaced as a whole. A file
+// that isn't the caller's alone to write is a [FileError], as is one that has no leases:
+// whoever wrote it would choose what is published where.
 func (r Registry) Leases() ([]Lease, error) {
-	path := filepath.Join(r.dir, fileName)
-	b, err := boundedfile.Read(path, maxFile)
+	for _, path := range []string{r.dir, r.Path()} {
+		if err := own(path); err != nil {
+			return nil, err
+		}
+	}
+	b, err := boundedfile.Read(r.Path(), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	var all []Lease
 	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(b))
-		d.DisallowUnknownFields()
-		err = d.Decode(&all)
-	}
-	for i := range all {
-		if dir, quoted := strconv.Unquote(all[i].Dir); quoted == nil {
-			all[i].Dir = dir
-		}
+		all, err = parse(b)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the port leases in %s can't be read (%w): remove the file to give them all up", path, err)
+		return nil, &FileError{Path: r.Path(), Err: fmt.Errorf("the port leases in %s can't be read (%w): remove the file to give them all up", r.Path(), err), Do: "rm " + shellquote.Quote(r.Path())}
 	}
 	return all, nil
 }
@@ -65,6 +64,9 @@ func (r Registry) Leases() ([]Lease, error) {
 // Change replaces the leases by what change returns, while no other command does.
 func (r Registry) Change(ctx context.Context, change func([]Lease) ([]Lease, error)) error {
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+		return err
+	}
+	if err := own(r.dir); err != nil {
 		return err
 	}
 	lock := flock.New(filepath.Join(r.dir, lockName), flock.SetPermissions(0o600))
@@ -80,60 +82,12 @@ func (r Registry) Change(ctx context.Context, change func([]Lease) ([]Lease, err
 	if err != nil || slices.Equal(before, after) {
 		return err
 	}
-	for i := range after { // JSON has no other bytes; an absolute path has no quote first
-		if !utf8.ValidString(after[i].Dir) {
-			after[i].Dir = strconv.QuoteToASCII(after[i].Dir)
-		}
-	}
-	b, err := json.Marshal(after)
-	if err == nil && len(b) >= maxFile {
+	b, err := format(after)
+	if err == nil && len(b) > maxFile {
 		err = fmt.Errorf("the port leases would have %d bytes, more than %d: give some up with `workshop prune`", len(b), maxFile)
 	}
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(r.dir, fileName), append(b, '\n'), 0o600)
-}
-
-// Free reports whether a number may be given to a port.
-type Free func(Key, uint16) bool
-
-// With returns the leases with one for each key, and the numbers by key: that of its
-// lease, or a chosen one. A lease that isn't used yet is exchanged if it isn't free and
-// not held by its own project; held may be nil.
-func With(leases []Lease, keys []Key, free Free, held func(uint16) bool) (all []Lease, numbers map[Key]uint16, err error) {
-	all, numbers = slices.Clone(leases), make(map[Key]uint16, len(keys))
-	taken, at := make(map[uint16]bool, len(all)), make(map[Key]int, len(all))
-	for i, l := range all {
-		taken[l.Port], at[l.Key] = true, i
-	}
-	for _, k := range keys {
-		i, leased := at[k]
-		if leased && (all[i].Used || free(k, all[i].Port) || held != nil && held(all[i].Port)) {
-			numbers[k] = all[i].Port
-			continue
-		}
-		n, err := choose(k, taken, func(n uint16) bool { return free(k, n) })
-		if err != nil {
-			return nil, nil, err
-		}
-		if !leased {
-			i, all = len(all), append(all, Lease{Key: k})
-			at[k] = i
-		}
-		all[i].Port, numbers[k], taken[n] = n, n, true
-	}
-	return all, numbers, nil
-}
-
-// Use marks the leases of keys as used, and gives up those of other ports of the same
-// projects.
-func Use(leases []Lease, dir, project string, keys []Key) []Lease {
-	leases = slices.DeleteFunc(leases, func(l Lease) bool {
-		return l.Dir == dir && l.Project == project && !slices.Contains(keys, l.Key)
-	})
-	for i := range leases {
-		leases[i].Used = leases[i].Used || slices.Contains(keys, leases[i].Key)
-	}
-	return leases
+	return atomicfile.Write(r.Path(), b, 0o600)
 }

@@ -3,7 +3,6 @@
 package room
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -12,35 +11,6 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/room/handover"
 )
-
-func TestParseSocket(t *testing.T) {
-	for line, want := range map[string]string{
-		"   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 12345 1 0000000000000000 100 0 0 10 0":                              "127.0.0.1:8080 1000",
-		"   1: 00000000000000000000000001000000:270F 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0": "[::1]:9999 0",
-		"   2: 0000000000000000FFFF0000076433C6:0016 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000 65534        0 1 1 0 100 0 0 10 0": "198.51.100.7:22 65534",
-		"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode":                                                              "",
-		"   3: 0100007F:1F90 00000000:0000":                                                   "",
-		"   4: 01007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000 0 1": "",
-	} {
-		at, uid, ok := parseSocket(line)
-		got := ""
-		if ok {
-			got = fmt.Sprintf("%s %d", at, uid)
-		}
-		if got != want {
-			t.Errorf("%q: %q, want %q", line, got, want)
-		}
-	}
-}
-
-func FuzzParseSocket(f *testing.F) {
-	f.Add("   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 12345 1")
-	f.Fuzz(func(t *testing.T, line string) {
-		if at, _, ok := parseSocket(line); ok && !at.IsValid() {
-			t.Fatalf("%q: %v", line, at)
-		}
-	})
-}
 
 // TestAnyIPSquatters is B22: what the guard listens on, a worker can't have, in
 // whatever family; what a worker has first, the room refuses to open, and says

@@ -42,6 +42,7 @@ send it.`,
 	}
 	cmd.Flags().StringVar(&bundle, "bundle", "", "write a redacted archive for a bug report to this new file")
 	_ = cmd.MarkFlagFilename("bundle", "tar.gz", "tgz", "zip")
+	cmd.AddCommand(a.doctorPortsCommand())
 	return cmd
 }
 

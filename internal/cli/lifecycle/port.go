@@ -51,14 +51,14 @@ chooses one that is free then.`,
 			if err != nil {
 				return err
 			}
-			return a.ports(format, all, target != 0)
+			return a.published(format, all, target != 0)
 		}),
 	}
 	cmd.Flags().BoolVar(&release, "release", false, "give up the number of an open port: the next up chooses one")
 	return cmd
 }
 
-func (a verbs) ports(format string, all []app.PublishedPort, one bool) error {
+func (a verbs) published(format string, all []app.PublishedPort, one bool) error {
 	if format == "json" {
 		if all == nil {
 			all = []app.PublishedPort{}

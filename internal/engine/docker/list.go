@@ -52,3 +52,30 @@ func (e *Engine) List(ctx context.Context) ([]engine.Listed, error) {
 	}
 	return out, nil
 }
+
+// Foreigners lists the TCP ports that containers of other Compose projects publish, each
+// address once.
+func (e *Engine) Foreigners(ctx context.Context) ([]engine.Published, error) {
+	if err := e.Ping(ctx); err != nil {
+		return nil, err
+	}
+	list, err := e.cli.ContainerList(ctx, container.ListOptions{Filters: filters.NewArgs(filters.Arg("label", engine.LabelProject))})
+	if err != nil {
+		return nil, e.explain(err)
+	}
+	var out []engine.Published
+	for i := range list {
+		if engine.OurContainer(list[i].Labels) {
+			continue
+		}
+		c := observed(&list[i])
+		for _, port := range c.Ports {
+			address, target, _ := strings.Cut(port, "->")
+			p := engine.Published{Project: list[i].Labels[engine.LabelProject], Container: c.Name, Address: address}
+			if strings.HasSuffix(target, "/tcp") && !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out, nil
+}
