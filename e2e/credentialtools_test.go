@@ -79,12 +79,13 @@ var toolHosts = []struct{ at, host, as, line string }{
 	{"go", testnet.GoHost, "bearer", `requests: ["GET *"]`},
 	{"anthropic", "models.example.org", "{header: x-api-key}", `requests: ["POST /v1/messages", "POST /v1/messages/count_tokens"]`},
 	{"registry", "registry.example.org", "bearer", `requests: ["GET,HEAD /v2/acme/**", "GET /v2/"]`},
+	{"cargo", "crates.example.org", "bearer", `requests: ["GET,HEAD *"]`},
 	{"huggingface", "hub.example.org", "bearer", `requests: ["GET,HEAD /acme/model/resolve/**"]`},
 }
 
 // credentialTools is the workshop tools with an endpoint for each of toolHosts.
 func credentialTools(t *testing.T) (s *scenario.Scenario, hosts map[string]*private) {
-	s = scenario.New(t, "tools", "npm, pip, go, curl and programs of models and of registries use private hosts with a credential that the guard adds, and have none themselves")
+	s = scenario.New(t, "tools", "npm, pip, go, cargo, curl and programs of models and of registries use private hosts with a credential that the guard adds, and have none themselves")
 	s.VerifyTestInternet()
 	dir := s.TempDir()
 	write := func(name, text string) string { return userFile(t, dir, name, text) }
@@ -113,6 +114,7 @@ func credentialTools(t *testing.T) (s *scenario.Scenario, hosts map[string]*priv
 	file := write("credentials.yaml", entries.String())
 	edit(s, "        - allowed.example.org   # nothing that a tool needs\n", lines.String()+"        - cdn.example.org\n")
 	edit(s, "      NPM_CONFIG_CAFILE: /ca.pem\n      NPM_CONFIG_REGISTRY: https://npm.example.org\n", "      GONOSUMDB: example.org/*\n")
+	addCargo(s)
 	edit(s, "      PIP_CERT: /ca.pem\n      PIP_INDEX_URL: https://pypi.example.org/simple\n", "")
 	says(s, agreed(s, []string{"--credentials", file}), "workers may call models at models.example.org with your credentials (anthropic), and no budget of a run bounds what that costs")
 	return s, hosts
@@ -174,6 +176,8 @@ func TestB32_CredentialTools(t *testing.T) {
 		sh(t, 0, "mkdir /tmp/g && cd /tmp/g && go mod init acme.example/g && go get "+testnet.GoModule+"@latest && cat $(go list -m -f '{{.Dir}}' "+testnet.GoModule+")/greeting.go", testnet.Greeting)
 		hosts["go"].only(t)
 	})
+
+	t.Run("cargo", func(t *testing.T) { cargoAsks(t, s, hosts["cargo"]) })
 
 	t.Run("a registry of images", func(t *testing.T) {
 		needs(t, "curl")
