@@ -64,12 +64,12 @@ func (ch *Change) Make(ctx context.Context, e engine.Engine, c, ready *Project) 
 			return nil, err
 		}
 	}
-	if list := ready.missing.Make(); len(list) > 0 {
-		return nil, ch.env.preflight(c, list)
-	}
 	leased, err := ch.leasePorts(ctx, e, c)
 	if err != nil {
 		return nil, err
+	}
+	if list := ready.missing.Make(); len(list) > 0 {
+		return nil, ch.env.preflight(c, list)
 	}
 	if len(ready.Compiled.Facts.ToCreate) == 0 && maps.Equal(leased, ready.Compiled.Facts.Ports) {
 		return ready, nil
