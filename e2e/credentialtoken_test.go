@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/llmdo/workshop/e2e/scenario"
 )
 
 // tokens is a server of tokens, and the host that takes them: each is another one, and the
@@ -21,7 +23,8 @@ import (
 type tokens struct {
 	mu      sync.Mutex
 	made    int
-	refused int // tokens up to this one
+	refused int           // tokens up to this one
+	lasts   time.Duration // how long the first is good once there is a second; 0: until it is refused
 	seen    []string
 	next    chan struct{} // what a stream waits for
 }
@@ -33,6 +36,13 @@ func (k *tokens) make(w http.ResponseWriter, _ *http.Request) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.made++
+	if k.made == 2 && k.lasts > 0 {
+		time.AfterFunc(k.lasts, func() {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.refused = 1
+		})
+	}
 	fmt.Fprintln(w, token(k.made))
 }
 
@@ -75,21 +85,80 @@ func (k *tokens) take() (seen []string, made int) {
 	return k.seen, k.made
 }
 
-// B36: a token that its host refuses is made anew by its command, once a minute at most; the
-// older one is sent no more, and what runs with it goes on.
-func TestB36_TokenServer(t *testing.T) {
+// tokenServer is the workshop of credentialed, whose credential is a token that a command
+// gets from a server, with the shortest lifetime that there is.
+func tokenServer(t *testing.T, intent string) (s *scenario.Scenario, k *tokens, flags []string) {
 	needs(t, "curl")
-	s, _, name, _, flags := credentialed(t, "a token of a command is replaced in the middle of a stream, which goes on; later requests carry the new one, and nothing the older one")
-	k := &tokens{next: make(chan struct{})}
+	s, _, name, _, flags := credentialed(t, intent)
+	k = &tokens{next: make(chan struct{})}
 	t.Cleanup(s.Internet.Site("allowed.example.org", k))
 	server := httptest.NewServer(http.HandlerFunc(k.make))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	dir := filepath.Dir(flags[1])
 	command := userFile(t, dir, "token.sh", "#!/bin/sh\nexec curl -sSf "+server.URL+"\n")
 	userFile(t, dir, filepath.Base(flags[1]), name+": {command: ["+command+"], hosts: [allowed.example.org], ttl: 1m}\n")
 	if err := os.Chmod(command, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	return s, k, flags
+}
+
+// stream begins a request that the host ends with k.next, and returns what waits for that
+// and checks what came.
+func (k *tokens) stream(s *scenario.Scenario) (end func()) {
+	s.Helper()
+	stream := s.Command(s.TB.Context(), "exec", "worker", "--", "curl", "-sSN", "http://127.0.0.1:600/repos/stream")
+	out, err := stream.StdoutPipe()
+	if err == nil {
+		err = stream.Start()
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	begin := make([]byte, len("begin\n"))
+	if _, err := io.ReadFull(out, begin); err != nil || string(begin) != "begin\n" {
+		s.Fatalf("the stream begins with %q, %v", begin, err)
+	}
+	return func() {
+		s.Helper()
+		close(k.next)
+		rest, _ := io.ReadAll(out)
+		if err := stream.Wait(); err != nil || string(rest) != "end\n" {
+			s.Errorf("the stream ends with %q, %v", rest, err)
+		}
+	}
+}
+
+// B36: a token is made anew before the end of its lifetime: no request fails for it, a stream
+// goes on, and the older one is sent no more.
+func TestB36_Refreshed(t *testing.T) {
+	scenario.Once(t, "the clock of the process that leases decides, on any engine")
+	s, k, flags := tokenServer(t, "each second a worker sends a request, while its token is replaced and the older one is refused two seconds later; none fails")
+	k.lasts = 2 * time.Second
+	agreed(s, flags)
+	k.take()
+	end := k.stream(s)
+	var seen []string
+	began, after := time.Now(), 0
+	for ; after < 5 && time.Since(began) < 70*time.Second; time.Sleep(time.Second) {
+		s.Sees("worker", reposOK)
+		now, made := k.take()
+		seen = append(seen, now...)
+		if made > 1 {
+			after++
+		}
+	}
+	end()
+	at := slices.Index(seen, token(2))
+	if _, made := k.take(); made != 2 || at < 10 || at > len(seen)-3 || slices.Contains(seen[at:], token(1)) || slices.Contains(seen, "") {
+		t.Errorf("%d tokens were made after %v, and the host got %q; want the first, then the second", made, time.Since(began), seen)
+	}
+}
+
+// B36: a token that its host refuses is made anew by its command, once a minute at most; the
+// older one is sent no more, and what runs with it goes on.
+func TestB36_TokenServer(t *testing.T) {
+	s, k, flags := tokenServer(t, "a token of a command is replaced in the middle of a stream, which goes on; later requests carry the new one, and nothing the older one")
 	agreed(s, flags)
 	k.take()
 	s.Sees("worker", reposOK)
@@ -97,18 +166,7 @@ func TestB36_TokenServer(t *testing.T) {
 		t.Errorf("the host got %q, and %d tokens were made", seen, made)
 	}
 
-	stream := s.Command(t.Context(), "exec", "worker", "--", "curl", "-sSN", "http://127.0.0.1:600/repos/stream")
-	out, err := stream.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Start(); err != nil {
-		t.Fatal(err)
-	}
-	begin := make([]byte, len("begin\n"))
-	if _, err := io.ReadFull(out, begin); err != nil || string(begin) != "begin\n" {
-		t.Fatalf("the stream begins with %q, %v", begin, err)
-	}
+	end := k.stream(s)
 
 	// The host refuses the token: it is replaced while the stream goes on.
 	k.refuse()
@@ -119,11 +177,7 @@ func TestB36_TokenServer(t *testing.T) {
 	if at := slices.Index(seen, token(2)); at < 1 || made != 2 || slices.ContainsFunc(seen[:at], func(got string) bool { return got != token(1) }) || slices.ContainsFunc(seen[at:], func(got string) bool { return got != token(2) }) {
 		t.Errorf("the host got %q, and %d tokens were made; want 1, then 2", seen, made)
 	}
-	close(k.next)
-	rest, _ := io.ReadAll(out)
-	if err := stream.Wait(); err != nil || string(rest) != "end\n" {
-		t.Errorf("the stream ends with %q, %v", rest, err)
-	}
+	end()
 
 	// Another 401 within the minute makes none, and there is no way back to the older one.
 	k.refuse()
