@@ -48,6 +48,7 @@ func (c *compiler) guard(rooms []roomGroup) {
 		p.Resolvers = append(p.Resolvers, c.policyString(&s, "WORKSHOP_DNS_"+strconv.Itoa(i), r.Value))
 	}
 	p.Proxy = c.policyString(&s, "WORKSHOP_PROXY", net.Proxy.Value)
+	p.ProxyCredential = net.ProxyCredential.V
 	for i := range rooms {
 		room := rooms[i].policy
 		room.Allow = c.policyRules(&s, room.Allow)

@@ -96,7 +96,7 @@ func digestOf(s *scenario.Scenario, flags ...string) string {
 	s.Helper()
 	d := s.Expect(4, append([]string{"up"}, flags...)...)
 	_, digest, ok := strings.Cut(d.Err, "--accept-credentials ")
-	if !ok || !strings.Contains(d.Err, "at: ") && !strings.Contains(d.Err, " by ") {
+	if !ok || !strings.Contains(d.Err, "at: ") && !strings.Contains(d.Err, " by ") && !strings.Contains(d.Err, "  proxy ") {
 		s.Fatalf("a first use isn't refused with its lines:\n%s", d.Err)
 	}
 	digest, _, _ = strings.Cut(digest, "`")
@@ -212,19 +212,31 @@ func TestB36_CredentialEnds(t *testing.T) {
 // not longer.
 func TestB36_BrokerKilled(t *testing.T) {
 	scenario.Once(t, "the guard's clock decides, on any engine")
-	s, u, name, _, flags := credentialed(t, "without the process that leases credentials an endpoint closes within 30 seconds, until the next up")
+	s, u, name, _, flags := credentialed(t, "without the process that leases credentials an endpoint and an upstream proxy close within 30 seconds, until the next up")
+	p := behindProxy(s, "corp")
+	dir := filepath.Dir(flags[1])
+	text, err := os.ReadFile(flags[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	userFile(t, dir, "credentials.yaml", string(text)+ofProxy("corp", userFile(t, dir, "pair", pair+"\n")))
 	agreed(s, flags)
-	s.Sees("worker", reposOK)
+	s.Sees("worker", reposOK, "tcp ssh.example.org:22 -> data")
 	if err := unix.Kill(brokerOf(s, name), unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	says(s, s.Expect(0, "ps"), "has the credential "+name+", but the process that leases it doesn't answer: it ends within 30s")
 	time.Sleep(31 * time.Second)
 	says(s, s.Expect(0, "ps"), "answers 503", "isn't leased: the process that leases it doesn't run")
+	says(s, s.Expect(0, "ps"), "nothing is reached through the upstream proxy "+proxyAt)
 	u.take()
+	p.take()
 	s.Sees("worker", "http http://127.0.0.1:600/repos/x -> 503")
-	if got := u.take(); len(got) != 0 {
-		t.Errorf("the host got %q", got)
+	if s.Probe("worker", "tcp ssh.example.org:22 -> data")[0].OK {
+		t.Error("a host is reached through the proxy without its credential")
+	}
+	if got := append(u.take(), p.take()...); len(got) != 0 {
+		t.Errorf("the host and the proxy got %q", got)
 	}
 	s.Up(flags...)
 	s.Sees("worker", reposOK)

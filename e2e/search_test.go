@@ -30,6 +30,7 @@ func tokenForms(token string) [][]byte {
 	return [][]byte{
 		b, []byte(hex.EncodeToString(b)), []byte(url.QueryEscape(token)), []byte(url.PathEscape(token)),
 		[]byte(base64.StdEncoding.EncodeToString(b)), []byte(base64.StdEncoding.EncodeToString([]byte("Bearer " + token))),
+		[]byte(base64.StdEncoding.EncodeToString([]byte("ann:" + token))), // as a password of hers
 	}
 }
 

@@ -58,6 +58,9 @@ func EncodePolicy(p *Policy) []byte {
 	if q.Proxy != "" {
 		field(&b, "  ", "proxy", q.Proxy, true)
 	}
+	if q.ProxyCredential != "" {
+		field(&b, "  ", "proxy_credential", q.ProxyCredential, true)
+	}
 	list(&b, "  ", "roots", q.Roots, len(q.Roots) > 0)
 	list(&b, "  ", "publish", q.Publish, len(q.Publish) > 0)
 	b.WriteString("  \"rooms\": [")
@@ -218,9 +221,11 @@ func (p *Policy) check() error {
 		}
 	}
 	if !strings.Contains(p.Proxy, "$") {
-		return checkProxy(p.Proxy)
+		if err := checkProxy(p.Proxy); err != nil {
+			return err
+		}
 	}
-	return nil
+	return p.checkProxyCredential()
 }
 
 const roomNameForm = "1 to 128 lower-case letters, digits, hyphens, dots and underscores, beginning with a letter or digit"

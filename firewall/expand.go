@@ -49,6 +49,9 @@ func Expand(p *Policy, lookup func(string) (string, bool)) (*Policy, error) {
 	if err != nil {
 		add("proxy", err)
 	}
+	if q.Proxy == "" && p.Proxy != "" { // its variable is empty: there is none
+		q.ProxyCredential = ""
+	}
 	for i := range q.Rooms {
 		r := &q.Rooms[i]
 		where := "room " + r.Room

@@ -32,6 +32,9 @@ type Policy struct {
 	// Proxy is the URL of an upstream HTTP proxy; empty: dial directly.
 	// May hold a template, see [Expand].
 	Proxy string `json:"proxy,omitempty"`
+	// ProxyCredential is the name of the user's credential that the guard sends to the proxy,
+	// as [ValidEndpointName] has it; empty: none. The value is never part of a policy.
+	ProxyCredential string `json:"proxy_credential,omitempty"`
 	// Roots are the certificates, in DER, that those of endpoints' hosts are verified by:
 	// what the host trusts. Empty: endpoints are closed.
 	Roots [][]byte `json:"roots,omitempty"`

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // UserUpstreamsEnv is the guard's variable with the upstreams (resolvers and the
@@ -48,6 +50,41 @@ func (p Proxy) String() string {
 		host = "[" + host + "]"
 	}
 	return host + ":" + strconv.Itoa(int(p.Port))
+}
+
+// Exact returns the host as one text for all ways to write it: a name in lower case, or an
+// address. ok is false for what is neither.
+func (p Proxy) Exact() (host string, ok bool) {
+	if a, err := netip.ParseAddr(p.Host); err == nil {
+		return a.Unmap().String(), a.Zone() == ""
+	}
+	n, err := ParseName(p.Host)
+	return n.String(), err == nil
+}
+
+// checkProxyCredential returns an error if a credential can't be the proxy's.
+func (p *Policy) checkProxyCredential() error {
+	switch {
+	case p.ProxyCredential == "":
+		return nil
+	case !ValidEndpointName(p.ProxyCredential):
+		return fmt.Errorf("the credential's name %q is not a lower-case letter and then letters, digits and single hyphens", clip.Bytes(p.ProxyCredential, shown))
+	case p.Proxy == "":
+		return errors.New("a credential for a proxy, and there is no proxy")
+	case strings.Contains(p.Proxy, "$"):
+		return nil
+	}
+	x, err := ParseProxy(p.Proxy)
+	if err != nil {
+		return err
+	}
+	if x.User != nil {
+		return fmt.Errorf("the proxy has both a user in its URL and the credential %s", p.ProxyCredential)
+	}
+	if _, ok := x.Exact(); !ok {
+		return errors.New("a proxy with a credential is one host, by its name or its address")
+	}
+	return nil
 }
 
 // CheckUpstream refuses a host, an address or a name, that a repository must not

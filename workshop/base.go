@@ -107,6 +107,11 @@ func (f *shared) over(b Container, work *effort) (Container, []mostOf) {
 				f.fixed("network.proxy", n.Proxy.Source, b.Network.Proxy.Source)
 			}
 		}
+		if n.ProxyCredential != nil {
+			if out.Network.ProxyCredential = *n.ProxyCredential; b.Network.ProxyCredential.V != "" {
+				f.fixed("network.proxy_credential", n.ProxyCredential.Source, b.Network.ProxyCredential.Source)
+			}
+		}
 	}
 	if c.Runtime != nil {
 		if out.Runtime = *c.Runtime; b.Runtime.V != "" && b.Runtime.V != c.Runtime.V {

@@ -71,6 +71,7 @@ func withDefaults(c *partialContainer) Container {
 		if n.Proxy != nil {
 			out.Network.Proxy = *n.Proxy
 		}
+		set(&out.Network.ProxyCredential, n.ProxyCredential)
 		set(&out.Network.OwnRoom, n.OwnRoom)
 		if n.Allow != nil {
 			out.Network.Allow = *n.Allow

@@ -297,6 +297,7 @@ func (d *decoder) workshop(form *workshopForm) *Workshop {
 	}
 	if c != nil {
 		w.Container = withDefaults(c)
+		d.checkProxyCredential(c.Network)
 		d.secrets = w.Container.Secrets
 		d.checkContainer(c, w, form.Extends != nil)
 	}

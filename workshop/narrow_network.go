@@ -26,6 +26,10 @@ func notInWorker(n *partialNetwork, base Network) []excess {
 		out = append(out, excess{key: "network.proxy", at: n.Proxy.Source.Range, grant: base.Proxy.Source.Range,
 			summary: "proxy can't be set by a worker: one guard serves all workers of a workshop", hint: "move it to the workshop's network"})
 	}
+	if n.ProxyCredential != nil {
+		out = append(out, excess{key: "network.proxy_credential", at: n.ProxyCredential.Source.Range, grant: base.ProxyCredential.Source.Range,
+			summary: "proxy_credential can't be set by a worker: one guard serves all workers of a workshop", hint: "move it to the workshop's network"})
+	}
 	if n.OwnRoom != nil && !n.OwnRoom.V && base.OwnRoom.V {
 		out = append(out, roomExcess(Network{Mode: Value[firewall.Mode]{V: firewall.Restricted}, OwnRoom: *n.OwnRoom}, base)...)
 	}

@@ -103,6 +103,7 @@ func TestNarrowing(t *testing.T) {
 		}},
 		{"deny: anything", `{network: {deny: [api.github.com]}}`, nil},
 		{"dns", `{network: {dns: [198.51.100.53]}}`, []string{"26: dns can't be set by a worker: one guard serves all workers of a workshop"}},
+		{"proxy_credential", `{network: {proxy_credential: corp}}`, []string{"26: proxy_credential can't be set by a worker: one guard serves all workers of a workshop"}},
 		{"proxy", `{network: {proxy: "http://198.51.100.1:3128"}}`, []string{"26: proxy can't be set by a worker: one guard serves all workers of a workshop"}},
 		{"git_author", `{git_author: host}`, []string{"26: `git_author: host` isn't granted by the workshop"}},
 		{"git_author: none", `{git_author: none}`, nil},

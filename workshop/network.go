@@ -13,14 +13,15 @@ const whyPolicy = "The guard's policy is a generated file, which people review."
 
 // networkForm is the long form of `network:`.
 type networkForm struct {
-	Source diag.Source
-	Mode   *Value[firewall.Mode] `key:"mode" literal:"How far a worker reaches must be visible in the file." example:"write mode: restricted" default:"none" doc:"Loopback only (none), what allow says (restricted), or any public name and address over TCP (open)."`
-	Allow  *[]allowLine          `key:"allow" example:"write allow: [api.github.com, \"github.com:22\", {preset: npm}]" doc:"What may be reached: hosts, ranges of addresses, presets."`
-	Deny   *[]denyLine           `key:"deny" example:"write deny: [gist.github.com]" doc:"What is never reached; deny wins over allow."`
-	Agents *[]Agent              `key:"agents" example:"write agents: [{ssh: work-key, hosts: [git.example.org]}]" doc:"What the user's ssh-agent signs: log-ins by SSH, and commits. A worker with a network of its own has none but those that it names."`
-	DNS    *[]Upstream           `key:"dns" example:"write dns: [198.51.100.53]" doc:"Upstream resolvers of the guard; default: the engine's. An address of the machine itself must come from a variable of yours."`
-	Proxy  *Upstream             `key:"proxy" example:"write proxy: http://proxy.internal:3128" doc:"Upstream HTTP proxy of the guard; default: none. An address of the machine itself, a user and a password must come from a variable of yours."`
-	Room   *Value[string]        `key:"room" validate:"oneof=shared own" literal:"The rooms are part of the generated project." example:"write room: own" default:"shared" doc:"Share the network namespace with workers of the same policy, or with no other worker (own). Imported workers share theirs only with those of the same import."`
+	Source          diag.Source
+	Mode            *Value[firewall.Mode] `key:"mode" literal:"How far a worker reaches must be visible in the file." example:"write mode: restricted" default:"none" doc:"Loopback only (none), what allow says (restricted), or any public name and address over TCP (open)."`
+	Allow           *[]allowLine          `key:"allow" example:"write allow: [api.github.com, \"github.com:22\", {preset: npm}]" doc:"What may be reached: hosts, ranges of addresses, presets."`
+	Deny            *[]denyLine           `key:"deny" example:"write deny: [gist.github.com]" doc:"What is never reached; deny wins over allow."`
+	Agents          *[]Agent              `key:"agents" example:"write agents: [{ssh: work-key, hosts: [git.example.org]}]" doc:"What the user's ssh-agent signs: log-ins by SSH, and commits. A worker with a network of its own has none but those that it names."`
+	DNS             *[]Upstream           `key:"dns" example:"write dns: [198.51.100.53]" doc:"Upstream resolvers of the guard; default: the engine's. An address of the machine itself must come from a variable of yours."`
+	Proxy           *Upstream             `key:"proxy" example:"write proxy: http://proxy.internal:3128" doc:"Upstream HTTP proxy of the guard; default: none. An address of the machine itself, a user and a password must come from a variable of yours."`
+	ProxyCredential *Value[string]        `key:"proxy_credential" literal:"Which of your credentials is used must be visible in the file." example:"write proxy_credential: corp" doc:"The user's credential for proxy."`
+	Room            *Value[string]        `key:"room" validate:"oneof=shared own" literal:"The rooms are part of the generated project." example:"write room: own" default:"shared" doc:"Share the network namespace with workers of the same policy, or with no other worker (own). Imported workers share theirs only with those of the same import."`
 }
 
 func (*networkForm) title() string { return "network" }
@@ -64,7 +65,12 @@ func (w *partialNetwork) decode(d *decoder, n *node, f *field) bool {
 	var form networkForm
 	before := d.errors
 	d.mapping(n, reflect.ValueOf(&form).Elem())
-	w.Mode, w.Proxy = form.Mode, form.Proxy
+	w.Mode, w.Proxy, w.ProxyCredential = form.Mode, form.Proxy, form.ProxyCredential
+	if x := form.ProxyCredential; x != nil && !firewall.ValidEndpointName(x.V) {
+		d.in("proxy_credential", func() {
+			d.fail(x.Source.Range, "bad-value", fmt.Sprintf("proxy_credential %q is not a name: "+firewall.EndpointNameForm, clip(x.V)), "write the name that your credential has in `workshop credential list`, such as proxy_credential: corp")
+		})
+	}
 	if form.Allow != nil {
 		w.Allow = new([]firewall.Rule)
 		for _, line := range *form.Allow {

@@ -71,10 +71,12 @@ type partialNetwork struct {
 	// Presets are expanded.
 	Allow, Deny *[]firewall.Rule
 	// Agents is nil when absent, which takes the workshop's away as an empty list does.
-	Agents  *[]Agent
-	DNS     *[]Upstream
-	Proxy   *Upstream
-	OwnRoom *Value[bool] // `room: own`
+	Agents *[]Agent
+	DNS    *[]Upstream
+	Proxy  *Upstream
+	// ProxyCredential is a name.
+	ProxyCredential *Value[string]
+	OwnRoom         *Value[bool] // `room: own`
 }
 
 // partialResources is a `resources:` as it is written.

@@ -27,7 +27,7 @@ var sections = []section{
 	{"workshop.open.network", "", reflect.TypeFor[openNetworkForm]()},
 	{"workshop.open.mounts[]", "`DIRECTORY` or `DIRECTORY:rw` alone, or a mapping:", reflect.TypeFor[openMountForm]()},
 	{"workshop.workers[]", "A name alone, or a mapping. What a worker does is said by its file, or here: then with `tools`.", reflect.TypeFor[workerForm]()},
-	{"container", "`workshop.container` is what every worker gets. The `container` of a worker has the same keys and may only narrow it; `runtime`, `network.dns` and `network.proxy` are the workshop's alone.", reflect.TypeFor[partialContainer]()},
+	{"container", "`workshop.container` is what every worker gets. The `container` of a worker has the same keys and may only narrow it; `runtime`, `network.dns`, `network.proxy` and `network.proxy_credential` are the workshop's alone.", reflect.TypeFor[partialContainer]()},
 	{"container.build", "A directory alone, or a mapping:", reflect.TypeFor[buildForm]()},
 	{"container.network", "A mode alone, or a mapping. Without `network` there is none.", reflect.TypeFor[networkForm]()},
 	{"container.network.allow[], container.network.deny[]", "`HOST` or `HOST:PORT` alone, or a mapping with one of `host`, `cidr` and `preset`. `preset`, `ech` and `upload` are for `allow`.", reflect.TypeFor[ruleForm]()},

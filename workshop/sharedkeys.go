@@ -105,6 +105,7 @@ var keyRules = []keyRule{
 	{"container.network.agents", narrowed, true, ""},
 	{"container.network.dns", fixedKey, false, ""},
 	{"container.network.proxy", fixedKey, false, ""},
+	{"container.network.proxy_credential", fixedKey, false, ""},
 	{"container.network.room", narrowed, true, ""},
 	{"container.network.allow[].host", narrowed, true, ""},
 	{"container.network.allow[].cidr", narrowed, true, ""},

@@ -161,6 +161,8 @@ type Network struct {
 	DNS []Upstream
 	// Proxy is the guard's upstream HTTP proxy; empty: none.
 	Proxy Upstream
+	// ProxyCredential is the user's credential that the guard sends to Proxy; empty: none.
+	ProxyCredential Value[string]
 	// OwnRoom: the worker shares its room with nobody.
 	OwnRoom Value[bool]
 	Source  diag.Source

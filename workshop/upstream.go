@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
 )
 
@@ -99,6 +100,24 @@ func (d *decoder) checkResolver(x Upstream) {
 const proxyPattern = `^http://[^/\s]+/?$`
 
 var proxyRE = lazily(proxyPattern)
+
+// checkProxyCredential refuses a credential of a container that has no proxy, or one whose URL
+// has another user.
+func (d *decoder) checkProxyCredential(n *partialNetwork) {
+	if n == nil || n.ProxyCredential == nil {
+		return
+	}
+	at := n.ProxyCredential.Source.Range
+	if n.Proxy == nil || n.Proxy.V == "" && n.Proxy.Source.Template == "" {
+		d.fail(at, "proxy-credential", "proxy_credential is for a proxy, and there is none", "write proxy: http://HOST:PORT beside it, or remove it")
+		return
+	}
+	if p, err := firewall.ParseProxy(n.Proxy.V); err == nil && p.User != nil {
+		d.problems.add(diag.Diagnostic{Severity: diag.Error, Code: "proxy-credential", Range: at,
+			Summary: "the proxy's URL has a user, and proxy_credential names another", Hint: "take the user and the password out of the URL, or remove proxy_credential",
+			Related: []diag.Related{{Message: "proxy is here", Range: n.Proxy.Source.Range}}})
+	}
+}
 
 func (d *decoder) checkProxy(x Upstream, s scalar) {
 	if x.V == "" {

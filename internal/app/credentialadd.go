@@ -98,7 +98,7 @@ func (env *Env) AddCredential(ctx context.Context, n NewCredential) (AddedCreden
 }
 
 func credentialInfo(c credential.Credential) CredentialInfo {
-	i := CredentialInfo{Name: c.Name, Source: c.From(), Hosts: hostTexts(c), As: c.As.String(), CA: c.Authorities, Line: c.Line}
+	i := CredentialInfo{Name: c.Name, Source: c.From(), Hosts: c.HostTexts(), As: c.As.String(), CA: c.Authorities, Line: c.Line}
 	if c.Agent != "" {
 		i.As = "ssh"
 	}
@@ -171,17 +171,21 @@ func (env *Env) newCredential(n NewCredential) (c credential.Credential, t crede
 		return c, t, Fail(CodeUsage, "nothing says which hosts the credential %s may go to", n.Name).
 			Hint("name each: `--host api.example.org`, or `--host api.example.org:8443`")
 	}
-	for _, text := range hosts {
-		h, err := credential.ParseHost(text)
-		if err != nil {
-			return c, t, Fail(CodeUsage, "host: %w", err).Hint("write HOST or HOST:PORT, without scheme, path and wildcard")
-		}
-		c.Hosts = append(c.Hosts, h)
-	}
 	if n.As != "" {
 		if c.As, err = credential.ParseForm(n.As); err != nil {
 			return c, t, Fail(CodeUsage, "as: %w", err)
 		}
+	}
+	parse, form := credential.ParseHost, "HOST or HOST:PORT"
+	if c.As.Proxy {
+		parse, form = credential.ParseProxyHost, "HOST:PORT"
+	}
+	for _, text := range hosts {
+		h, err := parse(text)
+		if err != nil {
+			return c, t, Fail(CodeUsage, "host: %w", err).Hint("write %s, without scheme, path and wildcard", form)
+		}
+		c.Hosts = append(c.Hosts, h)
 	}
 	if n.Authorities != "" {
 		c.Authorities = env.ownPath(n.Authorities)

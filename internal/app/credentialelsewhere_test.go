@@ -22,7 +22,7 @@ func TestCredentialsElsewhere(t *testing.T) {
 	in, out := filepath.Join(dir, "x"), filepath.Join(home, "x")
 	var mount workshop.Mount
 	mount.Source.V = "./mounted"
-	lines := []broker.Line{{Line: lease.Line{Credential: "api", Host: "api.example.org", Port: 443}}}
+	lines := []broker.Line{{Line: lease.Line{Room: "room", At: "api", Credential: "api", Host: "api.example.org", Port: 443}}}
 	for _, c := range []struct {
 		name     string
 		vars     map[string]string

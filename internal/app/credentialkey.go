@@ -46,7 +46,7 @@ func (env *Env) newKey(n NewCredential) (credential.Credential, error) {
 // agentLinesOf are lines of `agents` in a workshop.yaml that use a key: for each of its
 // hosts, and to sign commits.
 func agentLinesOf(c credential.Credential) (lines []string) {
-	for _, host := range hostTexts(c) {
+	for _, host := range c.HostTexts() {
 		lines = append(lines, fmt.Sprintf("- {ssh: %s, hosts: [%q]}", c.Name, host))
 	}
 	return append(lines, "- {sign: "+c.Name+", namespaces: [git]}")

@@ -102,7 +102,7 @@ func (env *Env) isHome(dir string) bool {
 // verifiedByMachine reports whether a line's host is verified by the machine's authorities.
 func verifiedByMachine(all []credential.Credential, lines []broker.Line) bool {
 	return slices.ContainsFunc(lines, func(l broker.Line) bool {
-		return slices.ContainsFunc(all, func(x credential.Credential) bool { return x.Name == l.Credential && x.Authorities == "" })
+		return !l.OfProxy() && slices.ContainsFunc(all, func(x credential.Credential) bool { return x.Name == l.Credential && x.Authorities == "" })
 	})
 }
 

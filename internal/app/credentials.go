@@ -64,7 +64,7 @@ type creds struct {
 // agreeCredentials finds out what a project needs of the user's credentials, and asks where
 // the user wasn't asked yet. without: none is leased.
 func (env *Env) agreeCredentials(ctx context.Context, r *Running, ready *Project, without bool) (*creds, error) {
-	if without || len(credentialLines(ready.Compiled.Policy))+len(agentLines(ready)) == 0 {
+	if without || len(linesOf(ready))+len(agentLines(ready)) == 0 {
 		return &creds{}, nil
 	}
 	info, err := r.Info(ctx)
@@ -105,7 +105,7 @@ func (env *Env) SayCredentials(ctx context.Context, r *Running, ready *Project) 
 // credentials finds out what a project needs of the user's credentials. Lines that can't
 // have theirs are a failure; nobody is asked and nothing is read but the file.
 func (env *Env) credentials(ctx context.Context, e engine.Info, contained bool, ready *Project) (*creds, error) {
-	c := &creds{lines: credentialLines(ready.Compiled.Policy), agents: agentLines(ready)}
+	c := &creds{lines: linesOf(ready), agents: agentLines(ready)}
 	if len(c.lines)+len(c.agents) == 0 {
 		return c, nil
 	}
@@ -150,26 +150,8 @@ func (c *creds) check(ctx context.Context, env *Env, ready *Project) error {
 			problems = append(problems, text)
 		}
 	}
-	file := env.Shown(env.CredentialsFile())
 	for _, l := range c.lines {
-		x, known := c.byName[l.Credential]
-		switch {
-		case !known:
-			add(fmt.Sprintf("the line of %s needs the credential %s, which %s doesn't have", l.Host, l.Credential, file))
-			f.Hint("`workshop credential add %s` adds it; or remove `credential: %s` from the line", l.Credential, l.Credential)
-		case x.Agent != "":
-			add(fmt.Sprintf("%s:%d: the credential %s is a key of your ssh-agent, which can't be added to requests of %s", file, x.Line, x.Name, l.Host))
-			f.Hint("name another credential there; keys are for `agents`")
-		case !x.Allowed(l.Host, l.Port):
-			host := credential.Host{Name: l.Host, Port: l.Port}
-			add(fmt.Sprintf("%s:%d: the credential %s may not go to %s, as the line of the workshop wants it", file, x.Line, x.Name, host))
-			f.Hint("only if you trust that host with it, add %s to its `hosts`", host)
-		case x.Source.Env != "":
-			if env.Getenv(x.Source.Env) == "" && !isLeased(ctx, ready, x.Name) {
-				add(fmt.Sprintf("the credential %s is in the variable %s, which isn't set", x.Name, x.Source.Env))
-				f.Hint("set %s for this command", x.Source.Env)
-			}
-		}
+		c.checkLine(ctx, env, ready, l, f, add)
 	}
 	c.checkAgents(ctx, env, ready, f, add)
 	if len(problems) == 0 {
@@ -177,12 +159,6 @@ func (c *creds) check(ctx context.Context, env *Env, ready *Project) error {
 	}
 	f.Err = fmt.Errorf("nothing was started: %s", strings.Join(problems, "\n"))
 	return f
-}
-
-// isLeased reports whether a project's broker has a credential.
-func isLeased(ctx context.Context, ready *Project, name string) bool {
-	a, err := broker.Call(ctx, brokerSocket(ready.Compiled.Facts.RuntimeDir), broker.Request{Op: broker.OpStatus})
-	return err == nil && slices.ContainsFunc(a.Credentials, func(s broker.Status) bool { return s.Name == name && s.Lines > 0 })
 }
 
 // digestSize is that of [creds.digest], in bytes.
@@ -205,9 +181,7 @@ func (c *creds) compare(env *Env, dir string) error {
 		if u == nil {
 			x := c.byName[name]
 			u = &CredentialUse{Name: x.Name, Source: x.From()}
-			for _, h := range x.Hosts {
-				u.Hosts = append(u.Hosts, h.String())
-			}
+			u.Hosts = x.HostTexts()
 			by[name] = u
 		}
 		u.Lines = append(u.Lines, text)
@@ -297,7 +271,7 @@ func (env *Env) allowed(u broker.Use) (broker.Allowed, error) {
 	out := broker.Allowed{}
 	for _, l := range u.Lines {
 		at := slices.IndexFunc(all, func(x credential.Credential) bool { return x.Name == l.Credential })
-		if at < 0 || all[at].Agent != "" || len(l.Consents) == 0 || !all[at].Allowed(l.Host, l.Port) {
+		if at < 0 || len(l.Consents) == 0 || !all[at].For(l.Line) {
 			continue
 		}
 		if !slices.ContainsFunc(l.Consents, func(text string) bool {

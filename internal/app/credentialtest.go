@@ -39,6 +39,9 @@ func (env *Env) TestCredential(ctx context.Context, name string) (TestedCredenti
 	}
 	began := time.Now()
 	value, err := c.Source.Read(ctx, env.Lookup)
+	if err == nil {
+		err = c.As.CheckValue(value)
+	}
 	clear(value)
 	took := time.Since(began)
 	if ctx.Err() != nil {
@@ -85,6 +88,8 @@ func (env *Env) noValue(f *credentialsText, c credential.Credential, err error) 
 	fail := Fail(CodeFailed, "%s: the credential %s has no value: %w", f.place(c), c.Name, err)
 	s := c.Source
 	switch {
+	case c.As.Proxy && errors.Is(err, credential.ErrNoUser):
+		return fail.Hint("give it the user and the password of the proxy, with a colon between them")
 	case s.Env != "":
 		if _, set := env.Lookup(s.Env); !set {
 			return fail.Hint("set it in the shell that runs `workshop up`, without a trace in its history: `read -rs %s; export %s`", s.Env, s.Env)

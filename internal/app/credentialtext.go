@@ -87,7 +87,7 @@ type CredentialInfo struct {
 	Name   string   `json:"name"`
 	Source string   `json:"source"` // "env NAME", "file PATH", "keyring ENTRY", "command PROGRAM" or "ssh_agent SHA256:…"
 	Hosts  []string `json:"hosts"`
-	As     string   `json:"as"`            // bearer, github, header:NAME, basic:USER; ssh of an ssh_agent
+	As     string   `json:"as"`            // bearer, github, proxy, header:NAME, basic:USER; ssh of an ssh_agent
 	TTL    string   `json:"ttl,omitempty"` // how long a value is good for; empty: until it is refused
 	CA     string   `json:"ca,omitempty"`
 	Line   int      `json:"line"` // in the file
@@ -117,14 +117,7 @@ func (env *Env) CredentialNames() []string {
 
 // hostsText is "a.example and b.example:8443".
 func hostsText(c credential.Credential) string {
-	return WorkersText(hostTexts(c))
-}
-
-func hostTexts(c credential.Credential) (hosts []string) {
-	for _, h := range c.Hosts {
-		hosts = append(hosts, c.HostText(h))
-	}
-	return hosts
+	return WorkersText(c.HostTexts())
 }
 
 // templateNames are those of credential's templates.

@@ -117,7 +117,11 @@ func (env *Env) SayClosed(s control.State) {
 // UpstreamText says what goes through an upstream.
 func UpstreamText(u control.Upstream) string {
 	if u.Kind == "proxy" {
-		return "upstream proxy: every connection goes through " + Printable(u.Address)
+		text := "upstream proxy: every connection goes through " + Printable(u.Address)
+		if u.Credential != "" {
+			text += ", with the credential " + Printable(u.Credential)
+		}
+		return text
 	}
 	return "upstream resolver: names are looked up at " + Printable(u.Address)
 }

@@ -265,20 +265,20 @@ func (v *PolicyView) liveDenies(room string) (out []firewall.Rule) {
 }
 
 func policyUpstreams(n *workshop.Network) (out []PolicyUpstream) {
-	add := func(kind, at string, by workshop.Origin) {
-		u := PolicyUpstream{control.Upstream{Kind: kind, Address: at}, "file"}
+	add := func(u control.Upstream, by workshop.Origin) {
+		x := PolicyUpstream{u, "file"}
 		if by == workshop.OfUser {
-			u.NamedBy = "user"
+			x.NamedBy = "user"
 		}
-		out = append(out, u)
+		out = append(out, x)
 	}
 	for _, r := range n.DNS {
 		if a, err := firewall.ParseResolver(r.V); err == nil {
-			add("resolver", a.String(), r.NamedBy)
+			add(control.Upstream{Kind: "resolver", Address: a.String()}, r.NamedBy)
 		}
 	}
 	if x, err := firewall.ParseProxy(n.Proxy.V); err == nil {
-		add("proxy", x.String(), n.Proxy.NamedBy)
+		add(control.Upstream{Kind: "proxy", Address: x.String(), Credential: n.ProxyCredential.V}, n.Proxy.NamedBy)
 	}
 	return out
 }

@@ -74,12 +74,13 @@ type (
 		Target     string            `yaml:"target,omitempty" json:"target,omitempty"`
 	}
 	resolvedNetwork struct {
-		Mode  string   `yaml:"mode" json:"mode"`
-		Allow *[]any   `yaml:"allow,omitempty" json:"allow,omitempty"` // an empty list is written
-		Deny  []any    `yaml:"deny,omitempty" json:"deny,omitempty"`
-		DNS   []string `yaml:"dns,omitempty" json:"dns,omitempty"`
-		Proxy string   `yaml:"proxy,omitempty" json:"proxy,omitempty"`
-		Room  string   `yaml:"room,omitempty" json:"room,omitempty"`
+		Mode            string   `yaml:"mode" json:"mode"`
+		Allow           *[]any   `yaml:"allow,omitempty" json:"allow,omitempty"` // an empty list is written
+		Deny            []any    `yaml:"deny,omitempty" json:"deny,omitempty"`
+		DNS             []string `yaml:"dns,omitempty" json:"dns,omitempty"`
+		Proxy           string   `yaml:"proxy,omitempty" json:"proxy,omitempty"`
+		ProxyCredential string   `yaml:"proxy_credential,omitempty" json:"proxy_credential,omitempty"`
+		Room            string   `yaml:"room,omitempty" json:"room,omitempty"`
 	}
 	resolvedRule struct {
 		Host         string `yaml:"host,omitempty" json:"host,omitempty"`
@@ -217,7 +218,7 @@ func resolve(w *workshop.Workshop) Resolved {
 	for i := range w.Workers {
 		k := resolveContainer(&w.Workers[i].Container)
 		// What only the workshop may say.
-		k.Network.DNS, k.Network.Proxy, k.Runtime = nil, "", ""
+		k.Network.DNS, k.Network.Proxy, k.Network.ProxyCredential, k.Runtime = nil, "", "", ""
 		k.Secrets = nil
 		for _, secret := range w.Workers[i].Container.Secrets {
 			k.Secrets = append(k.Secrets, secret.Name)
@@ -296,7 +297,7 @@ func resolveContainer(c *workshop.Container) resolvedContainer {
 }
 
 func resolveNetwork(n *workshop.Network) resolvedNetwork {
-	out := resolvedNetwork{Mode: n.Mode.V.String(), Deny: resolveRules(n.Deny, "1-65535"), Proxy: diag.Literal(n.Proxy.V)}
+	out := resolvedNetwork{Mode: n.Mode.V.String(), Deny: resolveRules(n.Deny, "1-65535"), Proxy: diag.Literal(n.Proxy.V), ProxyCredential: n.ProxyCredential.V}
 	if n.Mode.V == firewall.Restricted {
 		allow := resolveRules(n.Allow, "80,443")
 		out.Allow = &allow

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/broker"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/workshop"
@@ -15,6 +16,9 @@ func TestCredentialStatus(t *testing.T) {
 	line := CredentialStatus{Name: "github", Endpoint: "git", Host: "github.com"}
 	leased := line
 	leased.Leased = true
+	proxy := CredentialStatus{Name: "github", Host: "proxy.example:3128"}
+	proxyLeased := proxy
+	proxyLeased.Leased = true
 	key, had := CredentialStatus{Name: "work"}, CredentialStatus{Name: "work", Leased: true}
 	in := func(state, problem string) broker.Answer {
 		return broker.Answer{Attached: true, Credentials: []broker.Status{{Name: "npm", State: broker.Failed, Problem: "of npm"}, {Name: "github", State: state, Problem: problem}}}
@@ -38,6 +42,10 @@ func TestCredentialStatus(t *testing.T) {
 		{"failed", line, in(broker.Failed, "no such file"), nil, "isn't leased: no such file"},
 		{"revoked", line, broker.Answer{Attached: true}, nil, "isn't leased: it was revoked, or its line or your file of credentials has changed since `up`"},
 		{"leased for another line", line, in(broker.Leased, ""), nil, "isn't leased: it was revoked, or its line"},
+		{"a proxy", proxyLeased, in(broker.Leased, ""), nil, "the upstream proxy proxy.example:3128 has the credential github"},
+		{"a proxy that refused it", proxyLeased, in(broker.Refused, ""), nil, "the upstream proxy proxy.example:3128 has the credential github, but the proxy refused its value (407)"},
+		{"a proxy, no broker", proxy, broker.Answer{}, gone, "nothing is reached through the upstream proxy proxy.example:3128, for its credential github isn't leased: the process that leases it doesn't run"},
+		{"a proxy, not attached", proxy, broker.Answer{}, nil, "isn't leased: the process that leases it doesn't reach the guard"},
 		{"a key", had, broker.Answer{}, nil, "the ssh-agent has the key work"},
 		{"no key", key, broker.Answer{}, nil, "the ssh-agent doesn't have the key work: it was revoked, or"},
 		{"no key, no broker", key, broker.Answer{}, gone, "the ssh-agent doesn't have the key work: the process that leases it doesn't run"},
@@ -55,13 +63,13 @@ func TestCredentialsOfWorkers(t *testing.T) {
 	w.Workers[0].Container.Network.Agents = []workshop.Agent{{Credential: "work"}, {Credential: "work"}}
 	s := Status{
 		Containers: []ContainerStatus{{Service: "a", Role: "worker", State: "running"}, {Service: "b", Role: "worker", State: "running"}, {Service: "c", Role: "worker", State: "exited"}},
-		Guard: &control.State{Rooms: []control.RoomState{
+		Guard: &control.State{ProxyCredential: &control.CredentialState{Name: "corp", Host: "proxy.example:3128"}, Rooms: []control.RoomState{
 			{Workers: []string{"a"}},
-			{Workers: []string{"b", "c"}, Credentials: []control.CredentialState{{Name: "npm", At: "npm", Host: "npm.example", Leased: true}}},
+			{Workers: []string{"b", "c"}, Mode: firewall.Restricted, Credentials: []control.CredentialState{{Name: "npm", At: "npm", Host: "npm.example", Leased: true}}},
 		}},
 	}
 	s.addCredentials(t.Context(), w, t.TempDir())
-	for i, want := range []string{"work", "npm", ""} {
+	for i, want := range []string{"work", "corp npm", ""} {
 		var got []string
 		for _, x := range s.Containers[i].Credentials {
 			got = append(got, x.Name)

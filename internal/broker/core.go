@@ -121,6 +121,9 @@ func (c *Core) Refused(m *lease.Refused, now time.Time) (news bool) {
 func (c *Core) Got(r Reading, v Value, err error, now time.Time) {
 	h := r.of
 	h.reading = false
+	if err == nil {
+		err = h.of.As.CheckValue(v.Secret)
+	}
 	if c.held[h.of.Name] != h { // nobody wants it any more
 		clear(v.Secret)
 		return
@@ -203,7 +206,7 @@ func (c *Core) mayHold(h *held) bool {
 // lines are those of the guard that may have their credential.
 func (c *Core) lines() (out []lease.Line) {
 	for _, l := range c.guard {
-		if of, ok := c.allowed[l]; ok && of.Name == l.Credential && of.Allowed(l.Host, l.Port) {
+		if of, ok := c.allowed[l]; ok && of.For(l) {
 			out = append(out, l)
 		}
 	}

@@ -308,3 +308,30 @@ func TestLifetimeOfAMachineThatSleeps(t *testing.T) {
 	r.got("b")
 	r.next(0, "npm=2:b")
 }
+
+// An upstream proxy gets what is of its form, USER:PASSWORD; a value without a user is a
+// problem, in which there is none of it. An endpoint's credential goes to no proxy.
+func TestProxyCredential(t *testing.T) {
+	corp := of("corp", 0)
+	corp.As = credential.Form{Proxy: true}
+	corp.Hosts = []credential.Host{{Name: "proxy.example", Port: 3128}}
+	line := lease.Line{Host: "proxy.example", Port: 3128, Credential: "corp", Rule: "0000000000000000"}
+	r := newRun(t, Allowed{line: corp}, line)
+	r.next(0, "read corp")
+	r.got("canary-5d")
+	if s := r.c.Status(r.now); len(s) != 1 || s[0].State != Failed || !strings.Contains(s[0].Problem, "no colon") || strings.Contains(s[0].Problem, "canary") {
+		t.Errorf("%+v", s)
+	}
+	r.next(firstRetry, "read corp")
+	r.got("user:pass")
+	s := r.c.Next(r.now)
+	if m, ok := s.Send[0].(*lease.Lease); len(s.Send) != 1 || !ok || m.Line != line || m.Header != "Proxy-Authorization" || string(m.Value) != "Basic dXNlcjpwYXNz" {
+		t.Errorf("%+v", s.Send)
+	}
+	bearer := corp
+	bearer.As = credential.Form{}
+	at := line
+	at.Room, at.At = "room", "a"
+	newRun(t, Allowed{line: bearer}, line).next(0, "")
+	newRun(t, Allowed{at: corp}, at).next(0, "")
+}

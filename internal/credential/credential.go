@@ -4,12 +4,15 @@
 package credential
 
 import (
+	"bytes"
 	"encoding/base64"
+	"errors"
 	"net"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/llmdo/workshop/internal/guard/lease"
 	"github.com/llmdo/workshop/internal/secretsource"
 )
 
@@ -45,20 +48,21 @@ func (h Host) String() string {
 	if h.Port == 443 {
 		return h.Name
 	}
-	return net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port)))
+	return h.withPort()
 }
 
-// HostText is one of the hosts as the file has it. A key of an agent has no usual port that
-// goes without saying.
+// HostText is one of the hosts as the file has it. A key of an agent and a proxy have no usual
+// port that goes without saying.
 func (c *Credential) HostText(h Host) string {
-	if c.Agent != "" {
-		return net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port)))
+	if c.Agent != "" || c.As.Proxy {
+		return h.withPort()
 	}
 	return h.String()
 }
 
 // ParseAgentHost is [ParseHost] for a key of an agent: its port is 22, if none is given.
 func ParseAgentHost(text string) (Host, error) { return parseHost(text, 22) }
+func (h Host) withPort() string { return net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port))) }
 
 // From says in words where the credential is.
 func (c *Credential) From() string {
@@ -70,12 +74,25 @@ func (c *Credential) From() string {
 
 // Form is how a value is sent. Header is the name of a header with the value alone; Basic is
 // the user of HTTP's basic authentication (RFC 7617) with the value as the password. Both
-// empty: a bearer token (RFC 6750), or with GitHub what each of its hosts wants.
+// empty: a bearer token (RFC 6750), or with GitHub what each of its hosts wants. With Proxy
+// it is USER:PASSWORD, for an upstream proxy and nothing else.
 type Form struct {
 	Header string
 	Basic  string
 	GitHub bool
+	Proxy  bool
 }
+
+// CheckValue returns an error, without any of it, if a value can't be sent in the form.
+func (f Form) CheckValue(value []byte) error {
+	if f.Proxy && !bytes.Contains(value, []byte(":")) {
+		return ErrNoUser
+	}
+	return nil
+}
+
+// ErrNoUser is a value for a proxy without a user.
+var ErrNoUser = errors.New("the value has no colon: for `as: proxy` it is USER:PASSWORD")
 
 // gitHubUser is the user of git over HTTPS with a token of GitHub's.
 const gitHubUser = "x-access-token"
@@ -83,6 +100,20 @@ const gitHubUser = "x-access-token"
 // Allowed reports whether the credential may go to a host.
 func (c *Credential) Allowed(host string, port uint16) bool {
 	return slices.Contains(c.Hosts, Host{host, port})
+}
+
+// For reports whether a line may have the credential: the upstream proxy has one of its own
+// form, which no endpoint has.
+func (c *Credential) For(l lease.Line) bool {
+	return c.Agent == "" && c.Name == l.Credential && c.As.Proxy == l.OfProxy() && c.Allowed(l.Host, l.Port)
+}
+
+// HostTexts are [Credential.HostText] of all hosts.
+func (c *Credential) HostTexts() (out []string) {
+	for _, h := range c.Hosts {
+		out = append(out, c.HostText(h))
+	}
+	return out
 }
 
 // In returns the header that carries a value to a host.
@@ -94,10 +125,14 @@ func (f Form) In(host, value string) (name, text string) {
 		return "Authorization", basic(f.Basic, value)
 	case f.GitHub && host == "github.com":
 		return "Authorization", basic(gitHubUser, value)
+	case f.Proxy:
+		return lease.ProxyHeader, inBase64(value)
 	}
 	return "Authorization", "Bearer " + value
 }
 
-func basic(user, password string) string {
-	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+func basic(user, password string) string { return inBase64(user + ":" + password) }
+
+func inBase64(pair string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(pair))
 }

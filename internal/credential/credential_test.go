@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/llmdo/workshop/internal/guard/lease"
 	"github.com/llmdo/workshop/internal/secretsource"
 )
 
@@ -75,7 +77,16 @@ func TestParseRefuses(t *testing.T) {
 		{"a shell line", "a: {command: gh auth token, hosts: [h.example]}", "c:1:14: error: this is not a list"},
 		{"a relative file", "a: {file: token, hosts: [h.example]}", "is not an absolute path"},
 		{"a form", "a: {env: A, hosts: [h.example], as: cookie}", `"cookie" is not a form`},
-		{"the proxy's form", "a: {env: A, hosts: [\"h.example:3128\"], as: proxy}", "c:1:44: error: as: proxy is not supported yet"},
+		{"a proxy without a port", "a: {env: A, as: proxy, hosts: [h.example]}", `c:1:32: error: "h.example" has no port: the host of a proxy is HOST:PORT`},
+		{"a proxy without a port, as behind it", "a: {env: A, hosts: [h.example], as: proxy}", `c:1:21: error: "h.example" has no port`},
+		{"a proxy with an empty port", `a: {env: A, hosts: ["h.example:"], as: proxy}`, "has no port"},
+		{"a proxy with ports", `a: {env: A, hosts: ["h.example:1-2"], as: proxy}`, "no port from 1 to 65535"},
+		{"a proxy with a wildcard", `a: {env: A, hosts: ["*.example:3128"], as: proxy}`, "is not the name or the address of one host"},
+		{"a proxy with a zone", `a: {env: A, hosts: ["[fe80::1%eth0]:3128"], as: proxy}`, "is not the name or the address of one host"},
+		{"a proxy twice", `a: {env: A, hosts: ["h.example:3128", "H.example:3128"], as: proxy}`, "is given twice"},
+		{"a proxy's ca", `a: {env: A, hosts: ["h.example:3128"], as: proxy, ca: /a}`, "c:1:51: error: ca is not for `as: proxy`"},
+		{"a proxy's use", `a: {env: A, hosts: ["h.example:3128"], as: proxy, use: {push: ask}}`, "use is not for `as: proxy`"},
+		{"a proxy as an agent", "a: {ssh_agent: \"SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU\", as: proxy}", "as is not for ssh_agent"},
 		{"two forms", "a: {env: A, hosts: [h.example], as: {header: a, basic: b}}", "as has one form"},
 		{"no form", "a: {env: A, hosts: [h.example], as: {}}", "as has one form"},
 		{"a list of forms", "a: {env: A, hosts: [h.example], as: [bearer]}", "as is not a mapping"},
@@ -152,9 +163,51 @@ func TestForm(t *testing.T) {
 		{Form{Basic: "user"}, "h.example", "Authorization", "Basic dXNlcjp2"},
 		{Form{GitHub: true}, "github.com", "Authorization", "Basic eC1hY2Nlc3MtdG9rZW46dg=="},
 		{Form{GitHub: true}, "api.github.com", "Authorization", "Bearer v"},
+		{Form{Proxy: true}, "proxy.example", "Proxy-Authorization", "Basic dg=="},
 	} {
 		if name, text := tt.form.In(tt.host, "v"); name != tt.name || text != tt.text {
 			t.Errorf("%+v at %s: %s: %s, want %s: %s", tt.form, tt.host, name, text, tt.name, tt.text)
+		}
+	}
+}
+
+// An upstream proxy's credential has its ports written out, and goes to its line alone.
+func TestProxyForm(t *testing.T) {
+	const text = `corp: {env: CORP_PROXY, hosts: ["proxy.example:3128", "proxy.example:443", "198.51.100.80:3128", "[2001:db8::1]:80"], as: proxy}`
+	all, list := Parse("c", []byte(text), "")
+	if len(list) > 0 || len(all) != 1 || all[0].Text("") != text {
+		t.Fatalf("%v, %v", all, list)
+	}
+	c := all[0]
+	if err := errors.Join(c.As.CheckValue([]byte("user:pass:word")), Form{}.CheckValue([]byte("token"))); err != nil {
+		t.Error(err)
+	}
+	if err := c.As.CheckValue([]byte("canary-5d")); err == nil || strings.Contains(err.Error(), "canary") {
+		t.Errorf("a value without a colon: %v", err)
+	}
+	if f, err := ParseForm(c.As.String()); err != nil || f != c.As {
+		t.Errorf("%+v, %v", f, err)
+	}
+	line := lease.Line{Host: "proxy.example", Port: 3128, Credential: "corp"}
+	for _, tt := range []struct {
+		name   string
+		change func(*lease.Line, *Credential)
+		may    bool
+	}{
+		{"its own", func(*lease.Line, *Credential) {}, true},
+		{"an address", func(l *lease.Line, _ *Credential) { l.Host, l.Port = "2001:db8::1", 80 }, true},
+		{"another port", func(l *lease.Line, _ *Credential) { l.Port = 3129 }, false},
+		{"another host", func(l *lease.Line, _ *Credential) { l.Host = "evil.example" }, false},
+		{"another name", func(l *lease.Line, _ *Credential) { l.Credential = "other" }, false},
+		{"an endpoint", func(l *lease.Line, _ *Credential) { l.Room, l.At = "room", "a" }, false},
+		{"another form", func(_ *lease.Line, c *Credential) { c.As = Form{} }, false},
+		{"an endpoint, by another form", func(l *lease.Line, c *Credential) { l.Room, l.At, c.As = "room", "a", Form{Basic: "u"} }, true},
+		{"a key", func(_ *lease.Line, c *Credential) { c.Agent = "SHA256:x" }, false},
+	} {
+		l, x := line, c
+		tt.change(&l, &x)
+		if x.For(l) != tt.may {
+			t.Errorf("%s: may it go there: %v", tt.name, !tt.may)
 		}
 	}
 }
@@ -163,6 +216,7 @@ func TestForm(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(example)
 	f.Add("a: {env: A, hosts: [\"h.example:1\"], as: {basic: b}}")
+	f.Add("a: {as: proxy, env: A, hosts: [\"h.example:3128\", \"[2001:db8::1]:80\"]}")
 	f.Add("a: &x {file: ~/a, hosts: [h.example]}\nb: *x\n---\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		all, list := Parse("c", []byte(text), "/home/user")
@@ -180,7 +234,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%+v", c)
 			}
 			for _, h := range c.Hosts {
-				if h.Port == 0 || h.Name == "" || strings.ContainsAny(h.Name, "*:/ ") {
+				if h.Port == 0 || h.Name == "" || strings.ContainsAny(h.Name, "*/ ") || strings.Contains(h.Name, ":") && !c.As.Proxy {
 					t.Errorf("host %+v", h)
 				}
 			}

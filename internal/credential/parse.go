@@ -147,12 +147,14 @@ const (
 	agentKey  = "ssh_agent"
 	sources   = "write one of env, file, keyring, command and ssh_agent"
 	agentHint = `write {ssh_agent: "SHA256:…", hosts: [git.example.org]}`
+	proxyHint = `write {env: CORP_PROXY, hosts: ["proxy.example.org:3128"], as: proxy}`
 )
 
 func (p *parser) credential(key, n *yaml.Node, c *Credential) {
 	before := len(p.problems)
 	from := 0
 	agent := slices.ContainsFunc(n.Content, func(x *yaml.Node) bool { return x.Kind == yaml.ScalarNode && x.Value == agentKey })
+	proxy := isOfProxy(n)
 	p.mapping(n, "the credential", func(key, n *yaml.Node) {
 		switch key.Value {
 		case "env", "file", "keyring", "command", agentKey:
@@ -180,14 +182,21 @@ func (p *parser) credential(key, n *yaml.Node, c *Credential) {
 				p.fail(key, "known_hosts is for ssh_agent", agentHint)
 			}
 		case "hosts":
-			port := uint16(443)
-			if agent {
-				port = 22
+			switch {
+			case agent:
+				p.hosts(n, c, 22)
+			case proxy:
+				p.hosts(n, c, 0)
+			default:
+				p.hosts(n, c, 443)
 			}
-			p.hosts(n, c, port)
 		case "as", "ttl", "ca", "use":
-			if agent {
+			switch {
+			case agent:
 				p.fail(key, key.Value+" is not for ssh_agent, which has no value", agentHint)
+				return
+			case proxy && (key.Value == "ca" || key.Value == "use"):
+				p.fail(key, key.Value+" is not for `as: proxy`: a proxy speaks no TLS, and gets no pushes", "remove it")
 				return
 			}
 		default:
@@ -261,45 +270,6 @@ func (p *parser) command(n *yaml.Node, c *Credential) {
 	}
 }
 
-func (p *parser) hosts(n *yaml.Node, c *Credential, port uint16) {
-	const example = "hosts: [api.example.org]"
-	for i, text := range p.list(n, maxHosts, example) {
-		if text == "" {
-			continue
-		}
-		at := n.Content[i]
-		h, err := parseHost(text, port)
-		if err != nil {
-			p.fail(at, err.Error(), fmt.Sprintf("write "+example+", without scheme, path and wildcard; another port than %d is \"api.example.org:8443\"", port))
-			continue
-		}
-		if slices.Contains(c.Hosts, h) {
-			p.fail(at, fmt.Sprintf("the host %s is given twice", h), "")
-		}
-		c.Hosts = append(c.Hosts, h)
-	}
-}
-
-// ParseHost reads a host: its name, or "name:port".
-func ParseHost(text string) (Host, error) { return parseHost(text, 443) }
-
-func parseHost(text string, usual uint16) (Host, error) {
-	host, port, hasPort := strings.Cut(text, ":")
-	name, err := firewall.ParseName(host)
-	if err != nil || name.String() != strings.ToLower(host) {
-		return Host{}, fmt.Errorf("%q is not the name of one host", clip.Bytes(text, 80))
-	}
-	h := Host{Name: name.String(), Port: usual}
-	if hasPort {
-		ports, err := firewall.ParsePorts(port)
-		if err != nil || len(ports) != 1 || ports[0].First != ports[0].Last {
-			return Host{}, fmt.Errorf("%q has no port from 1 to 65535 after the colon", clip.Bytes(text, 80))
-		}
-		h.Port = ports[0].First
-	}
-	return h, nil
-}
-
 // use reads which uses ask.
 func (p *parser) use(n *yaml.Node, c *Credential) {
 	const hint = "write use: {push: ask}"
@@ -317,18 +287,15 @@ func (p *parser) use(n *yaml.Node, c *Credential) {
 	}
 }
 
-// proxyHint is what to do for the upstream proxy, whose user and password are in its URL.
-const proxyHint = "write `proxy: \"${EGRESS_PROXY:-}\"` in the workshop's network, and set EGRESS_PROXY to http://USER:PASSWORD@HOST:PORT in your environment or in a file of --env-file"
-
 func (p *parser) form(n *yaml.Node, f *Form) {
-	const hint = "write as: bearer, as: github, as: {header: x-api-key} or as: {basic: USER}"
+	const hint = "write as: bearer, as: github, as: proxy, as: {header: x-api-key} or as: {basic: USER}"
 	if n.Kind == yaml.ScalarNode {
 		switch n.Value {
 		case "bearer":
 		case "github":
 			f.GitHub = true
 		case "proxy":
-			p.fail(n, "as: proxy is not supported yet", proxyHint)
+			f.Proxy = true
 		default:
 			p.fail(n, fmt.Sprintf("%q is not a form", clip.Bytes(n.Value, 40)), hint)
 		}

@@ -68,8 +68,12 @@ func TemplateNamed(name string) (Template, bool) {
 }
 
 // Lines are lines of `allow` in a workshop.yaml that use a credential: the template's one,
-// or for the zero template one for each host, with all requests that read.
+// or for the zero template one for each host, with all requests that read. For a proxy they
+// are keys of `network`, of its first host.
 func (t Template) Lines(c Credential) (out []string) {
+	if c.As.Proxy {
+		return []string{"proxy: http://" + c.HostTexts()[0], "proxy_credential: " + c.Name}
+	}
 	line := func(h Host, at string, more ...string) {
 		parts := []string{"host: " + quote(h.Name)}
 		if h.Port != 443 {

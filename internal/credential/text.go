@@ -41,11 +41,7 @@ func (c Credential) Text(home string) string {
 	default:
 		part("command", texts(s.Command))
 	}
-	hosts := make([]string, len(c.Hosts))
-	for i, h := range c.Hosts {
-		hosts[i] = c.HostText(h)
-	}
-	if len(hosts) > 0 {
+	if hosts := c.HostTexts(); len(hosts) > 0 {
 		part("hosts", texts(hosts))
 	}
 	switch {
@@ -98,7 +94,8 @@ func quote(s string) string {
 	return `"` + b.String() + `"`
 }
 
-// String is the form as a flag has it: "bearer", "github", "header:NAME" or "basic:USER".
+// String is the form as a flag has it: "bearer", "github", "proxy", "header:NAME" or
+// "basic:USER".
 func (f Form) String() string {
 	switch {
 	case f.Header != "":
@@ -107,6 +104,8 @@ func (f Form) String() string {
 		return "basic:" + f.Basic
 	case f.GitHub:
 		return "github"
+	case f.Proxy:
+		return "proxy"
 	}
 	return "bearer"
 }
@@ -121,13 +120,13 @@ func ParseForm(text string) (Form, error) {
 	case text == "github":
 		return Form{GitHub: true}, nil
 	case text == "proxy":
-		return Form{}, fmt.Errorf("as: proxy is not supported yet: %s", proxyHint)
+		return Form{Proxy: true}, nil
 	case kind == "header" && what != "":
 		return Form{Header: what}, nil
 	case kind == "basic" && what != "":
 		return Form{Basic: what}, nil
 	}
-	return Form{}, fmt.Errorf("%q is not a form: bearer, github, header:NAME or basic:USER", text)
+	return Form{}, fmt.Errorf("%q is not a form: bearer, github, proxy, header:NAME or basic:USER", text)
 }
 
 // Describe says which header carries a value to a host, and in which form.
@@ -138,6 +137,8 @@ func (f Form) Describe(host string) string {
 		return name
 	case f.Basic != "":
 		return name + ": Basic, with the user " + f.Basic
+	case f.Proxy:
+		return name + ": Basic"
 	case scheme == "Basic":
 		return name + ": Basic, with the user " + gitHubUser
 	default:

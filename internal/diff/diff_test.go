@@ -325,6 +325,8 @@ func TestChangedAndUnknown(t *testing.T) {
 		{"isolation", []string{"  version:", "  isolation: docker\n  version:"}, []string{"changed  isolation: auto -> docker ["}},
 		{"dns", []string{"[198.51.100.53]", "[198.51.100.54]"}, []string{"changed a,b network.dns: 198.51.100.53 -> 198.51.100.54 ["}},
 		{"proxy", []string{"      room: own", "      proxy: http://proxy.example.org:3128\n      room: own"}, []string{"changed a,b network.proxy: "}},
+		{"a proxy with a credential", []string{"      room: own", "      proxy: http://proxy.example.org:3128\n      proxy_credential: corp\n      room: own"},
+			[]string{"widened a,b network.proxy_credential:  -> corp [", "changed a,b network.proxy: "}},
 		{"env", []string{"C.UTF-8", "POSIX"}, []string{"changed a,b env.LANG: C.UTF-8 -> POSIX ["}},
 		{"env of the same variable", []string{"\"${TOKEN_FILE}\"", "\"x${TOKEN_FILE}\""}, []string{"unknown a,b env.TOKEN_FILE: ${TOKEN_FILE:?} -> x${TOKEN_FILE:?} ["}},
 		{"a default of a variable", []string{"\"${TOKEN_FILE}\"", "\"${TOKEN_FILE:-/etc/x}\""}, []string{"unknown a,b env.TOKEN_FILE: "}},

@@ -107,6 +107,7 @@ var surfaces = []surface{
 	{key: "container.network.agents", by: contained},
 	{key: "container.network.dns", of: resolvers},
 	{key: "container.network.proxy", of: proxy},
+	{key: "container.network.proxy_credential", of: proxyCredential},
 	{key: "container.network.room", by: contained},
 	{key: "container.network.allow[].host", by: contained},
 	{key: "container.network.allow[].cidr", by: contained},
@@ -233,6 +234,10 @@ func user(k *workshop.Worker) map[string]value        { return one(k.Container.U
 func workdir(k *workshop.Worker) map[string]value     { return one(k.Container.Workdir) }
 func runtimeName(k *workshop.Worker) map[string]value { return one(k.Container.Runtime) }
 func proxy(k *workshop.Worker) map[string]value       { return one(k.Container.Network.Proxy.Value) }
+
+func proxyCredential(k *workshop.Worker) map[string]value {
+	return one(k.Container.Network.ProxyCredential)
+}
 
 func resolvers(k *workshop.Worker) map[string]value {
 	var all value

@@ -65,6 +65,10 @@ func (p *pair) values(s surface) (rows []Row) {
 // before brings something in; else nobody knows what it is.
 func (p *pair) stateOf(s surface, a, b value) State {
 	switch {
+	case s.key == "container.network.proxy_credential" && a.text == "":
+		return Widened // one of the user's leaves the machine
+	case s.key == "container.network.proxy_credential" && b.text == "":
+		return Narrowed
 	case !a.open && !b.open:
 		return Changed
 	case s.key == "container.env" && !b.open:

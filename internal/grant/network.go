@@ -81,8 +81,17 @@ func resolvers(n *workshop.Network, f Form) (out []string) {
 	return out
 }
 
-// proxyText leaves out of a proxy's URL what may be a password; empty for no proxy.
+// proxyText leaves out of a proxy's URL what may be a password, and names its credential;
+// empty for no proxy.
 func proxyText(n *workshop.Network, f Form) string {
+	text := proxyHost(n, f)
+	if text != "" && n.ProxyCredential.V != "" {
+		text += " credential " + n.ProxyCredential.V
+	}
+	return text
+}
+
+func proxyHost(n *workshop.Network, f Form) string {
 	if f == Symbols && n.Proxy.Source.Template != "" {
 		return n.Proxy.Source.Template
 	}

@@ -87,7 +87,7 @@ func fixedDifference(old, p *firewall.Policy) string {
 		take func(to, from *firewall.Policy)
 	}{
 		{"resolvers", func(to, from *firewall.Policy) { to.Resolvers = from.Resolvers }},
-		{"proxy", func(to, from *firewall.Policy) { to.Proxy = from.Proxy }},
+		{"proxy", func(to, from *firewall.Policy) { to.Proxy, to.ProxyCredential = from.Proxy, from.ProxyCredential }},
 		{"published ports", func(to, from *firewall.Policy) { to.Publish = from.Publish }},
 		{"rooms, modes or endpoints", func(to, from *firewall.Policy) { to.Rooms = from.Rooms }},
 	} {

@@ -111,3 +111,19 @@ func (r *room) lease(rule *firewall.Rule) *leases.Held {
 	}
 	return h
 }
+
+// proxyLease returns what takes the value of the upstream proxy's credential; there is none
+// where the proxy has no line. A running guard's proxy doesn't change: [firewall.Policy.Fixed].
+func (g *Guard) proxyLease() func() *leases.Held {
+	l, ok := lease.ProxyLine(g.config.Policy)
+	return func() *leases.Held {
+		if !ok {
+			return nil
+		}
+		h := g.leases.Take(l)
+		if h != nil {
+			taken(h)
+		}
+		return h
+	}
+}

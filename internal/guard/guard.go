@@ -176,8 +176,12 @@ func (g *Guard) dialers() error {
 		if err != nil {
 			return err
 		}
-		g.dialer.Proxy, err = egress.NewProxy(upstream, url, g.trust(p.String()))
-		return err
+		if g.dialer.Proxy, err = egress.NewProxy(upstream, url, g.trust(p.String())); err != nil {
+			return err
+		}
+		if g.config.Policy.ProxyCredential != "" {
+			g.dialer.Proxy.Lease = g.proxyLease()
+		}
 	}
 	return nil
 }

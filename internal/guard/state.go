@@ -31,6 +31,10 @@ func (g *Guard) state() control.State {
 	}
 	credentials := map[string][]control.CredentialState{}
 	g.leases.Each(func(l lease.Line, leased bool) {
+		if l.OfProxy() {
+			s.ProxyCredential = &control.CredentialState{Name: l.Credential, Host: g.dialer.Proxy.String(), Leased: leased}
+			return
+		}
 		credentials[l.Room] = append(credentials[l.Room], control.CredentialState{Name: l.Credential, At: l.At, Host: l.Host, Leased: leased})
 	})
 	s.Rooms = make([]control.RoomState, len(l.base.Rooms))
@@ -63,7 +67,7 @@ func upstreams(p *firewall.Policy) (out []control.Upstream) {
 		}
 	}
 	if x, err := firewall.ParseProxy(p.Proxy); err == nil {
-		out = append(out, control.Upstream{Kind: "proxy", Address: x.String()})
+		out = append(out, control.Upstream{Kind: "proxy", Address: x.String(), Credential: p.ProxyCredential})
 	}
 	return out
 }

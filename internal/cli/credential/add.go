@@ -76,8 +76,8 @@ token is never an argument, and never printed.`,
 	_ = cmd.MarkFlagFilename("known-hosts")
 	f.StringArrayVar(&n.Hosts, "host", nil, "HOST[:PORT] that it may go to (repeatable)")
 	command.FreeText(cmd, "host")
-	f.StringVar(&n.As, "as", "", "how it is sent: bearer, github, header:NAME or basic:USER")
-	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{"bearer", "github", "header:", "basic:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+	f.StringVar(&n.As, "as", "", "how it is sent: bearer, github, proxy, header:NAME or basic:USER")
+	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{"bearer", "github", "proxy", "header:", "basic:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	f.DurationVar(&n.Lifetime, "ttl", 0, "how long a value is good for, 1m to 720h; default: until it is refused")
 	command.FreeText(cmd, "ttl")
 	f.StringVar(&n.Authorities, "ca", "", "file of the authorities that the hosts are verified by, in place of the machine's")
@@ -106,8 +106,11 @@ func (a verbs) add(ctx context.Context, n app.NewCredential) error {
 	}
 	fmt.Fprintf(a.Out, "%s:%d: %s\n", file, added.Line, app.Printable(added.Text))
 	use, reads := "for `allow` in a workshop.yaml, with your own paths:", "reads its value"
-	if added.IsKey {
+	switch {
+	case added.IsKey:
 		use, reads = "for `agents` in the network of a workshop.yaml:", "looks for the key and its hosts"
+	case added.As == "proxy":
+		use = "for `network` in a workshop.yaml:"
 	}
 	fmt.Fprintln(a.Out, use)
 	for _, line := range added.Lines {

@@ -87,4 +87,10 @@ var credentialItems = []Item{
 		Status: Closed, Answer: "The agent gets log-ins at the line's hosts, as known_hosts has them and as they signed the session, and messages of its namespaces; nothing else reaches it",
 		Promises: []string{"B32", "B33"}, Tests: []string{"internal/sshagent TestConn", "internal/sshagent TestServe", "internal/broker TestDoors", "e2e TestB33_Agents", "e2e TestB33_AgentProtocol"},
 	},
+	{
+		ID: "C16", Attack: "Having the upstream proxy's credential sent elsewhere: another proxy, a resolver of the repository's that answers for its name, an endpoint",
+		Status: Closed, Answer: "Its owner's file has the proxy's host and port and its form, which no endpoint has; proxy, name and resolvers are agreed to; without a lease the proxy gets no packet",
+		Remedy:   "A proxy of HTTP gets it in clear: trust the network between, or run one on this machine",
+		Promises: []string{"B32", "B33", "B36"}, Tests: []string{"e2e TestB32_ProxyCredential", "internal/guard TestB33_ProxyCredential", "internal/guard/egress TestProxyCredential", "internal/guard/lease TestProxyLease", "internal/app TestConsentProxy"},
+	},
 }

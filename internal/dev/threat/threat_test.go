@@ -11,7 +11,7 @@ import (
 )
 
 // counts are how many items each letter has.
-var counts = map[string]int{"D": 13, "N": 10, "T": 10, "P": 5, "L": 12, "S": 11, "K": 15, "W": 11, "F": 32, "H": 10, "C": 15}
+var counts = map[string]int{"D": 13, "N": 10, "T": 10, "P": 5, "L": 12, "S": 11, "K": 15, "W": 11, "F": 32, "H": 10, "C": 16}
 
 // TestEveryItemOnce: the catalogue has each number once and in order, and an
 // answer to it.
@@ -66,7 +66,7 @@ var noTry = map[string]string{
 	"F1": "it is no packet", "F2": "it is no packet", "F3": "it is no packet", "F4": "it is what a file says", "F5": "it is no packet",
 	"H1": "it is no packet", "H2": "it is no packet", "H3": "it is no packet", "H4": "it is no packet", "H5": "it is no packet", "H6": "it is no packet", "H7": "it is no packet", "H8": "it is no packet", "H9": "it is no packet", "H10": "it is no packet",
 	"C1": "it is no packet", "C2": "it is what an endpoint is sent", "C3": "it is what an endpoint is sent", "C4": "it is what an endpoint is sent", "C5": "it is what a file says", "C6": "it is what a host says", "C7": "it takes an endpoint",
-	"C8": "it is about a moment", "C9": "it is no packet", "C10": "it is what an endpoint is sent", "C11": "it is open", "C12": "it is open", "C13": "it is open", "C14": "it is what an endpoint is sent", "C15": "it is no packet",
+	"C8": "it is about a moment", "C9": "it is no packet", "C10": "it is what an endpoint is sent", "C11": "it is open", "C12": "it is open", "C13": "it is open", "C14": "it is what an endpoint is sent", "C15": "it is no packet", "C16": "it is the guard's own way out",
 	"L8": "it is about the kernel", "L9": "it is open", "L11": "it is about a moment", "L12": "it is bytes at moments, which tests have", "S5": "it takes two rooms", "S6": "a flood takes longer than a matrix may",
 }
 

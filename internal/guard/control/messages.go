@@ -122,6 +122,8 @@ type State struct {
 	Rooms    []RoomState          `json:"rooms"`
 	// Upstreams that the policy names; without a resolver, the engine's is used.
 	Upstreams []Upstream `json:"upstreams,omitempty"`
+	// ProxyCredential is that of the upstream proxy; nil: it has none.
+	ProxyCredential *CredentialState `json:"proxy_credential,omitempty"`
 	// Dropped is how many events were counted but not written individually.
 	Dropped uint64 `json:"dropped"`
 	// Panics is how many connections, queries and requests ended because serving
@@ -138,6 +140,8 @@ type Upstream struct {
 	Kind string `json:"kind"` // resolver, proxy
 	// Address is HOST:PORT, without credentials.
 	Address string `json:"address"`
+	// Credential is the name of the proxy's; empty: none.
+	Credential string `json:"credential,omitempty"`
 }
 
 // RoomState is one room.
@@ -162,12 +166,13 @@ type RoomState struct {
 	Credentials []CredentialState `json:"credentials,omitempty"`
 }
 
-// CredentialState is a rule with a credential.
+// CredentialState is a rule with a credential, or the upstream proxy.
 type CredentialState struct {
 	Name string `json:"name"` // of the credential
-	At   string `json:"at"`   // the endpoint
-	Host string `json:"host"`
-	// Leased reports whether the guard has its value now. Without it the endpoint answers 503.
+	At   string `json:"at"`   // the endpoint; empty for the proxy
+	Host string `json:"host"` // with the port for the proxy
+	// Leased reports whether the guard has its value now. Without it the endpoint answers 503,
+	// and nothing is connected to through the proxy.
 	Leased bool `json:"leased"`
 }
 

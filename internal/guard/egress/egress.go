@@ -148,6 +148,9 @@ type Dialled struct {
 	// Decision allowed the address: that of the name, or that of a range that
 	// contains the address.
 	Decision firewall.Decision
+	// Revoked reports whether the upstream proxy's credential, by which the connection was
+	// made, was revoked since; nil: it has none.
+	Revoked func() bool
 }
 
 // check decides about one address of a Want.
@@ -246,8 +249,8 @@ func (x *Dialer) dial(ctx context.Context, w *Want, a netip.Addr) (Dialled, erro
 		if err != nil {
 			return Dialled{}, err
 		}
-		c, err := x.Proxy.connect(ctx, to)
-		return Dialled{c, a.Unmap(), d}, err
+		c, revoked, err := x.Proxy.connect(ctx, to)
+		return Dialled{c, a.Unmap(), d, revoked}, err
 	}
 	var d firewall.Decision
 	size := buffers.Of(ctx)
@@ -268,7 +271,7 @@ func (x *Dialer) dial(ctx context.Context, w *Want, a netip.Addr) (Dialled, erro
 	if err != nil {
 		return Dialled{}, err
 	}
-	return Dialled{c.(*net.TCPConn), a.Unmap(), d}, nil
+	return Dialled{c.(*net.TCPConn), a.Unmap(), d, nil}, nil
 }
 
 // interleave alternates the families, IPv6 first if there is any, and keeps the

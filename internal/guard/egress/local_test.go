@@ -186,7 +186,7 @@ func TestProxyThatResolvesHere(t *testing.T) {
 	if err := p.Fix(netip.MustParseAddr("127.0.0.1")); err == nil || p.Fixed() {
 		t.Errorf("Fix: %v, fixed %v", err, p.Fixed())
 	}
-	if _, err := p.connect(t.Context(), netip.MustParseAddrPort("198.51.100.1:443")); err == nil || !strings.Contains(err.Error(), "proxy.example.org:3128 is at an address that only your environment or --env-file may name") {
+	if _, _, err := p.connect(t.Context(), netip.MustParseAddrPort("198.51.100.1:443")); err == nil || !strings.Contains(err.Error(), "proxy.example.org:3128 is at an address that only your environment or --env-file may name") {
 		t.Errorf("connect: %v", err)
 	}
 	if err := p.Fix(netip.MustParseAddr("198.51.100.80")); err != nil || !p.Fixed() {

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -16,6 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/guard/lease"
+	"github.com/llmdo/workshop/internal/guard/leases"
 )
 
 // Proxy is the upstream HTTP proxy (network.proxy). The guard sends it CONNECT with
@@ -25,10 +28,13 @@ type Proxy struct {
 	upstream *Upstream
 	trust    Trust
 	// Host is an address or a name, Port its port.
-	Host    string
-	Port    uint16
-	name    string // HOST:PORT
-	auth    string // value of the Proxy-Authorization header
+	Host string
+	Port uint16
+	name string // HOST:PORT
+	auth string // value of the Proxy-Authorization header
+	// Lease takes the value that is leased for the proxy; a nil one: there is none now, and
+	// nothing is connected to. A nil Lease: the proxy has no credential.
+	Lease   func() *leases.Held
 	addr    atomic.Pointer[netip.AddrPort]
 	refused atomic.Bool // the last address; false: none was found
 }
@@ -85,42 +91,66 @@ func (p *Proxy) failed(what string) error { return &ProxyError{p.name, what} }
 // maxProxyHead bounds the proxy's answer to CONNECT.
 const maxProxyHead = 16 << 10
 
-func (p *Proxy) connect(ctx context.Context, to netip.AddrPort) (*net.TCPConn, error) {
+// connect returns a connection through the proxy, and with a credential what reports whether
+// that was revoked since.
+func (p *Proxy) connect(ctx context.Context, to netip.AddrPort) (c *net.TCPConn, revoked func() bool, err error) {
 	at := p.addr.Load()
 	switch {
 	case at == nil && p.refused.Load():
-		return nil, p.failed(closedProxy)
+		return nil, nil, p.failed(closedProxy)
 	case at == nil:
-		return nil, p.failed("can't be resolved")
+		return nil, nil, p.failed("can't be resolved")
+	}
+	var held *leases.Held
+	if p.Lease != nil {
+		if held = p.Lease(); held == nil {
+			return nil, nil, p.failed(noCredential)
+		}
+		defer held.Release()
+		revoked = held.Revoked
 	}
 	nc, err := p.upstream.Dial(ctx, "tcp", *at)
 	switch {
 	case errors.Is(err, errClosed):
-		return nil, p.failed(closedProxy)
+		return nil, nil, p.failed(closedProxy)
 	case err != nil:
-		return nil, p.failed("can't be connected to: " + Words(err))
+		return nil, nil, p.failed("can't be connected to: " + Words(err))
 	}
-	c := nc.(*net.TCPConn)
-	if what := p.handshake(ctx, c, to); what != "" {
+	c = nc.(*net.TCPConn)
+	if what := p.handshake(ctx, c, to, held); what != "" {
 		c.Close()
-		return nil, p.failed(what)
+		return nil, nil, p.failed(what)
 	}
-	return c, nil
+	return c, revoked, nil
 }
+
+// noCredential is a proxy whose credential isn't leased: it gets no packet.
+const noCredential = "has no credential now: the person can run `workshop up`"
 
 // closedProxy is a proxy that a repository must not name.
 const closedProxy = "is at an address that only your environment or --env-file may name"
 
-// handshake returns what the proxy did instead of connecting; "" if it connected.
-func (p *Proxy) handshake(ctx context.Context, c *net.TCPConn, to netip.AddrPort) string {
+// handshake returns what the proxy did instead of connecting; "" if it connected. held is
+// the proxy's credential; nil: none.
+func (p *Proxy) handshake(ctx context.Context, c *net.TCPConn, to netip.AddrPort, held *leases.Held) string {
 	if t, ok := ctx.Deadline(); ok {
 		_ = c.SetDeadline(t)
 	}
-	req := "CONNECT " + to.String() + " HTTP/1.1\r\nHost: " + to.String() + "\r\n"
-	if p.auth != "" {
-		req += "Proxy-Authorization: " + p.auth + "\r\n"
+	var req bytes.Buffer
+	req.Grow(lease.MaxValue + 256) // grown later, it would leave a copy behind
+	defer func() { clear(req.Bytes()) }()
+	req.WriteString("CONNECT " + to.String() + " HTTP/1.1\r\nHost: " + to.String() + "\r\n")
+	switch {
+	case held != nil:
+		if held.Revoked() { // while it was connected to
+			return noCredential
+		}
+		_ = held.WriteHeader(&req) // a buffer takes all
+	case p.auth != "":
+		req.WriteString("Proxy-Authorization: " + p.auth + "\r\n")
 	}
-	if _, err := c.Write([]byte(req + "\r\n")); err != nil {
+	req.WriteString("\r\n")
+	if _, err := c.Write(req.Bytes()); err != nil {
 		return "doesn't answer CONNECT: " + Words(err)
 	}
 	// Byte by byte: what follows the head belongs to the tunnel, and the
@@ -144,6 +174,9 @@ func (p *Proxy) handshake(ctx context.Context, c *net.TCPConn, to netip.AddrPort
 	switch code, err := strconv.ParseUint(f[1], 10, 16); {
 	case err != nil || code < 100 || code > 599:
 		return "answers CONNECT with something that isn't HTTP"
+	case code == 407 && held != nil:
+		held.Refused()
+		return "refuses CONNECT with 407: it doesn't take its credential"
 	case code == 407:
 		return "refuses CONNECT with 407: it wants credentials"
 	case code != 200:

@@ -64,6 +64,8 @@ func (m *Ask) Check() error {
 		return err
 	}
 	switch {
+	case m.OfProxy():
+		return errors.New("the upstream proxy has no pushes")
 	case m.ID == 0:
 		return errors.New("question 0")
 	case m.Repository == "" || len(m.Repository) > maxRepository || strings.ContainsFunc(m.Repository, func(r rune) bool { return r < ' ' || r == utf8.RuneError }):

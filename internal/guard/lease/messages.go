@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,7 +12,8 @@ import (
 	"github.com/llmdo/workshop/firewall"
 )
 
-// Line is a line of the policy that has a credential, in one room.
+// Line is a line of the policy that has a credential, in one room, or the upstream proxy's,
+// whose Room and At are empty.
 type Line struct {
 	Room       string `json:"room"`
 	At         string `json:"at"` // the endpoint
@@ -43,17 +45,50 @@ func LineOf(room string, r firewall.Rule) (l Line, ok bool) {
 	return Line{room, r.Endpoint.At, name.String(), r.Ports[0].First, r.Endpoint.Credential, RuleDigest(r)}, true
 }
 
+// ProxyLine returns the line of a policy's upstream proxy, which all rooms share; ok reports
+// whether it has a credential. The resolvers are part of its rule: the proxy speaks no TLS, so
+// who answers for its name gets the value.
+func ProxyLine(p *firewall.Policy) (l Line, ok bool) {
+	x, err := firewall.ParseProxy(p.Proxy)
+	if err != nil || p.ProxyCredential == "" || x.User != nil {
+		return Line{}, false
+	}
+	host, ok := x.Exact()
+	if !ok {
+		return Line{}, false
+	}
+	text := "proxy " + p.ProxyCredential // no endpoint's begins so
+	for _, r := range p.Resolvers {
+		if a, err := firewall.ParseResolver(r); err == nil {
+			text += " " + a.String()
+		}
+	}
+	sum := sha256.Sum256([]byte(text))
+	return Line{Host: host, Port: x.Port, Credential: p.ProxyCredential, Rule: hex.EncodeToString(sum[:8])}, true
+}
+
+// ProxyHeader is the header that the value of a [ProxyLine] is sent as, and no other is.
+const ProxyHeader = "Proxy-Authorization"
+
+// OfProxy reports whether it is the upstream proxy's line, which is of no room.
+func (l Line) OfProxy() bool { return l.Room == "" && l.At == "" }
+
 // LinesOf returns the lines of a policy that have a credential.
 func LinesOf(p *firewall.Policy) (out []Line) {
+	carries := false
 	for _, room := range p.Rooms {
 		if room.Mode == firewall.None {
 			continue
 		}
+		carries = true
 		for _, r := range room.Allow {
 			if l, ok := LineOf(room.Room, r); ok {
 				out = append(out, l)
 			}
 		}
+	}
+	if l, ok := ProxyLine(p); ok && carries {
+		out = append(out, l)
 	}
 	return out
 }
@@ -114,8 +149,15 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-
 
 // check returns an error if it can't be a line of a policy.
 func (l Line) check() error {
-	if !firewall.ValidRoomName(l.Room) || !firewall.ValidEndpointName(l.At) || !firewall.ValidEndpointName(l.Credential) || l.Port == 0 || len(l.Rule) != 16 || strings.Trim(l.Rule, "0123456789abcdef") != "" {
+	if !l.OfProxy() && (!firewall.ValidRoomName(l.Room) || !firewall.ValidEndpointName(l.At)) ||
+		!firewall.ValidEndpointName(l.Credential) || l.Port == 0 || len(l.Rule) != 16 || strings.Trim(l.Rule, "0123456789abcdef") != "" {
 		return errors.New("the line is not valid")
+	}
+	if l.OfProxy() {
+		if host, ok := (firewall.Proxy{Host: l.Host}).Exact(); !ok || host != l.Host {
+			return errors.New("the host is neither a name nor an address")
+		}
+		return nil
 	}
 	if _, err := firewall.ParseName(l.Host); err != nil {
 		return errors.New("the host is not a name")
@@ -131,8 +173,25 @@ func (m *Lease) check() error {
 	if m.Generation == 0 {
 		return errors.New("generation 0")
 	}
+	if m.OfProxy() {
+		return m.checkProxy()
+	}
 	if err := CheckHeader(m.Header); err != nil {
 		return err
+	}
+	return m.Value.Check()
+}
+
+// checkProxy returns an error if it isn't what an upstream proxy is sent: Basic
+// authentication (RFC 7617), without what is for TLS and for pushes.
+func (m *Lease) checkProxy() error {
+	switch {
+	case m.Header != ProxyHeader:
+		return errors.New("the upstream proxy is sent one header alone, " + ProxyHeader)
+	case len(m.Roots) > 0 || m.AskPush:
+		return errors.New("the upstream proxy has neither roots nor pushes")
+	case !bytes.HasPrefix(m.Value, []byte("Basic ")):
+		return errors.New("the upstream proxy is sent basic authentication alone")
 	}
 	return m.Value.Check()
 }

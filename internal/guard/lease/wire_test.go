@@ -25,6 +25,84 @@ var (
 	ask          = &Ask{github, 7, "acme/app", []Pushed{{"refs/heads/agent/x", oldID, newID}}}
 )
 
+// proxyLease is what an upstream proxy is sent, and proxyText as it is written.
+var (
+	ofProxy    = Line{"", "", "proxy.example", 3128, "corp", "0123456789abcdef"}
+	proxyLease = &Lease{Line: ofProxy, Generation: 2, Header: "Proxy-Authorization", Value: Value("Basic dTpw")}
+)
+
+const proxyText = `{"type":"lease","room":"","at":"","host":"proxy.example","port":3128,"credential":"corp","rule":"0123456789abcdef","generation":2,"header":"Proxy-Authorization","value":"Basic dTpw"}`
+
+// The upstream proxy's line has one form, and its lease one header: no room's line is taken
+// for it, nor it for a room's.
+func TestProxyLease(t *testing.T) {
+	read := func(line string) error {
+		_, err := NewReader(strings.NewReader(line + "\n")).FromBroker()
+		return err
+	}
+	if err := read(proxyText); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, old, text string }{
+		{"another header", "Proxy-Authorization", "Authorization"}, {"in another spelling", "Proxy-Authorization", "proxy-authorization"}, {"no header", "Proxy-Authorization", ""},
+		{"a room alone", `"room":""`, `"room":"room"`}, {"an endpoint alone", `"at":""`, `"at":"a"`}, {"a room and an endpoint", `"room":"","at":""`, `"room":"room","at":"a"`},
+		{"a bearer token", "Basic dTpw", "Bearer dTpw"}, {"no scheme", "Basic dTpw", "dTpw"}, {"a line's end", "dTpw", `dTpw\r\nX: y`}, {"no value", "Basic dTpw", ""},
+		{"roots", `"value"`, `"roots":["AQI="],"value"`}, {"a push", `"value"`, `"ask_push":true,"value"`},
+		{"no port", "3128", "0"}, {"no host", "proxy.example", ""}, {"a zone", "proxy.example", "fe80::1%eth0"}, {"a URL", "proxy.example", "http://proxy.example"},
+		{"not its one text", "proxy.example", "Proxy.example"}, {"no credential", `"corp"`, `""`}, {"no rule", "0123456789abcdef", ""},
+	} {
+		line := strings.Replace(proxyText, c.old, c.text, 1)
+		if line == proxyText || read(line) == nil {
+			t.Errorf("%s is taken: %s", c.name, line)
+		}
+	}
+	for _, host := range []string{"198.51.100.80", "2001:db8::1"} {
+		if err := read(strings.Replace(proxyText, "proxy.example", host, 1)); err != nil {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	asked := *ask
+	asked.Line = ofProxy
+	if asked.Check() == nil {
+		t.Error("a push to a proxy is asked about")
+	}
+}
+
+// The proxy's line is what a policy says of it: another proxy, credential or resolver is
+// another line, and without a network there is none.
+func TestProxyLine(t *testing.T) {
+	policy := func(change func(*firewall.Policy)) *firewall.Policy {
+		p := &firewall.Policy{Proxy: "http://Proxy.example:3128/", ProxyCredential: "corp", Resolvers: []string{"198.51.100.53"}, Rooms: []firewall.RoomPolicy{{Room: "none"}, {Room: "room", Mode: firewall.Open}}}
+		change(p)
+		return p
+	}
+	before := LinesOf(policy(func(*firewall.Policy) {}))
+	if len(before) != 1 || !before[0].OfProxy() || before[0].Host != "proxy.example" || before[0].Port != 3128 || before[0].Credential != "corp" || before[0].check() != nil {
+		t.Fatalf("%+v", before)
+	}
+	if same := LinesOf(policy(func(p *firewall.Policy) {
+		p.Proxy, p.Resolvers = "http://proxy.example:3128", []string{"198.51.100.53:53"}
+	})); !slices.Equal(same, before) {
+		t.Errorf("the same in other words: %+v", same)
+	}
+	for i, change := range []func(*firewall.Policy){
+		func(p *firewall.Policy) { p.Proxy = "http://proxy.example:3129" }, func(p *firewall.Policy) { p.Proxy = "http://other.example:3128" }, func(p *firewall.Policy) { p.Proxy = "http://198.51.100.80:3128" },
+		func(p *firewall.Policy) { p.ProxyCredential = "other" }, func(p *firewall.Policy) { p.Resolvers = nil }, func(p *firewall.Policy) { p.Resolvers = []string{"198.51.100.54"} },
+	} {
+		if got := LinesOf(policy(change)); len(got) != 1 || got[0] == before[0] {
+			t.Errorf("change %d: %+v", i, got)
+		}
+	}
+	for i, change := range []func(*firewall.Policy){
+		func(p *firewall.Policy) { p.Proxy = "" }, func(p *firewall.Policy) { p.ProxyCredential = "" }, func(p *firewall.Policy) { p.Proxy = "http://u:p@proxy.example:3128" }, func(p *firewall.Policy) { p.Proxy = "${WORKSHOP_PROXY:-}" },
+		func(p *firewall.Policy) { p.Proxy = "http://a_b..c:3128" }, func(p *firewall.Policy) { p.Proxy = "http://[fe80::1%25eth0]:3128" }, func(p *firewall.Policy) { p.Rooms = p.Rooms[:1] },
+	} {
+		if got := LinesOf(policy(change)); len(got) != 0 {
+			t.Errorf("none %d: %+v", i, got)
+		}
+	}
+}
+
 func leaseOf(l Line, generation uint64, value string) *Lease {
 	return &Lease{Line: l, Generation: generation, Header: "Authorization", Value: Value(value)}
 }
@@ -49,6 +127,7 @@ func TestMessages(t *testing.T) {
 		{"ask", `{"type":"ask","room":"room","at":"github","host":"github.com","port":443,"credential":"github","rule":"0123456789abcdef","id":7,"repository":"acme/app","refs":[{"ref":"refs/heads/agent/x","old":"` + oldID + `","new":"` + newID + `"}]}`, ask},
 		{"ask-ended", `{"type":"ask-ended","id":7}`, &AskEnded{7}},
 		{"no lines", `{"type":"lines","lines":[]}`, &Lines{}},
+		{"a proxy's lease", proxyText, proxyLease},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var b bytes.Buffer
@@ -248,7 +327,7 @@ func TestRuleDigest(t *testing.T) {
 // FuzzFromBroker reads whatever lines: what is read is valid and is written as it was, and
 // nothing else is kept.
 func FuzzFromBroker(f *testing.F) {
-	for _, m := range []any{leaseOf(github, 3, "Bearer x"), &Revoke{"github"}, &Answer{7, No}, &Lines{Lines: []Line{github}}} {
+	for _, m := range []any{leaseOf(github, 3, "Bearer x"), &Revoke{"github"}, &Answer{7, No}, &Lines{Lines: []Line{github}}, proxyLease} {
 		var b bytes.Buffer
 		if err := Write(&b, m); err != nil {
 			f.Fatal(err)

@@ -35,6 +35,8 @@ type way struct {
 	tls    *secured // over conn, to the host of an endpoint; nil: none
 	// decide decides by another policy; nil: the way always stays allowed.
 	decide func(*policy.Room) firewall.Decision
+	// revoked reports whether the credential of the upstream proxy was; nil: it has none.
+	revoked func() bool
 
 	up, down atomic.Uint64
 	writing  sync.Mutex    // of a way with a budget, held while counting and writing
@@ -61,7 +63,7 @@ func (r *Room) open(ctx context.Context, a dialRequest, p *policy.Room, d firewa
 	}
 	w := &way{
 		room: r, in: a.in, conn: c.TCPConn, to: netip.AddrPortFrom(c.Addr, port),
-		decide: a.decide, rule: c.Decision.Rule, budget: r.Budgets.of(c.Decision.Rule), size: buffers.Of(ctx),
+		decide: a.decide, revoked: c.Revoked, rule: c.Decision.Rule, budget: r.Budgets.of(c.Decision.Rule), size: buffers.Of(ctx),
 	}
 	if w.budget != nil {
 		w.drained = make(chan struct{})
@@ -119,8 +121,11 @@ func (w *way) end() {
 }
 
 // still reports whether a policy still allows the way: the destination, the
-// address, and no budget that isn't counted here.
+// address, no budget that isn't counted here, and no credential that was revoked.
 func (w *way) still(p *policy.Room) bool {
+	if w.revoked != nil && w.revoked() {
+		return false
+	}
 	if w.decide == nil {
 		return true
 	}
