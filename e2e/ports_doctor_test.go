@@ -172,6 +172,7 @@ func TestDoctorPorts(t *testing.T) {
 	}
 	two.Expect(0, "down")
 	pid := squatter(t, mine, "127.0.0.1:"+p[1])
+	says(two, two.Expect(5, "up"), fmt.Sprintf("127.0.0.1:%s, which worker publishes, is taken by another program or container: squatter (pid %d) of ", p[1], pid))
 	squatter(t, stranger, "127.0.0.1:"+p[2])
 	publishPorts(two, `"`+p[0]+`:8080"`, `"`+p[1]+`:8081"`, `"`+p[2]+`:8082"`) // and no fourth: its lease is stale
 	publishPorts(one, `"`+p[0]+`:8080"`, `"0:8081"`, `{published: `+p[4]+`, target: 8082, host: 0.0.0.0, expose_beyond_host: true}`)

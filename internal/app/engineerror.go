@@ -60,7 +60,7 @@ func engineHints(f *Failure) *Failure {
 		return e.failure(f.Code)
 	}
 	if e, ok := errors.AsType[*engine.PortTakenError](f.Err); ok {
-		taken := Fail(f.Code, "port %s, which %s publishes, is taken by another program or container", e.Address, e.Worker)
+		taken := Fail(f.Code, "port %s, which %s publishes, is taken by another program or container%s", e.Address, e.Worker, e.By)
 		if e.Target != 0 {
 			return taken.Hint("%s; `ss -ltnp 'sport = :%s'` or, for Docker's, `docker ps --filter publish=%s` tells what has this one", releaseHint(e), e.Port, e.Port)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/doctor"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/ports"
 )
@@ -73,8 +74,9 @@ func portTargets(all []PublishedPort) string {
 	return strings.Join(targets, ", ")
 }
 
-// ReleasePorts gives up the leases of a worker's open ports, of all or of one target. The
-// next `up` chooses anew.
+// ReleasePorts gives up the leases of a worker's ports, of all or of one target. The next
+// `up` chooses anew; what its file reserves, it registers again. A number that a file
+// reserves isn't given up while the workshop is up.
 func (env *Env) ReleasePorts(ctx context.Context, worker string, target uint16) error {
 	t, err := env.Find(ctx)
 	if err != nil {
@@ -85,18 +87,33 @@ func (env *Env) ReleasePorts(ctx context.Context, worker string, target uint16) 
 		return err
 	}
 	defer ch.Unlock()
+	is := func(l ports.Lease) bool {
+		return t.leased(l) && l.Worker == worker && (target == 0 || l.Target == target)
+	}
+	up := false
+	if all, err := env.leases().Leases(); err == nil && slices.ContainsFunc(all, func(l ports.Lease) bool { return is(l) && l.Reserved }) {
+		seen, err := env.lookAtPorts(ctx, false)
+		if err != nil {
+			return err
+		}
+		up = seen.state(ProjectRef{Name: t.Name, Dir: t.Dir}) == doctor.PortUp
+	}
 	var gone []ports.Lease
 	err = env.leases().Change(ctx, func(all []ports.Lease) ([]ports.Lease, error) {
 		return slices.DeleteFunc(all, func(l ports.Lease) bool {
-			is := t.leased(l) && !l.Reserved && l.Worker == worker && (target == 0 || l.Target == target)
-			if is {
+			going := is(l) && !(up && l.Reserved)
+			if going {
 				gone = append(gone, l)
 			}
-			return is
+			return going
 		}), nil
 	})
 	if err != nil {
 		return registryError(err)
+	}
+	if len(gone) == 0 && up {
+		return Fail(CodeRefused, "project %s is up, and its file reserves that port of %s", t.Name, worker).
+			Hint("end it first: `workshop %sdown`", env.ProjectFlags())
 	}
 	if len(gone) == 0 {
 		what := "no open port"
@@ -106,7 +123,11 @@ func (env *Env) ReleasePorts(ctx context.Context, worker string, target uint16) 
 		return Fail(CodeFailed, "%s of project %s has %s that a number was chosen for", worker, t.Name, what)
 	}
 	for _, l := range gone {
-		env.say("%s %d: gives up %d of the host; the next `up` chooses one", worker, l.Target, l.Port)
+		next := "the next `up` chooses one"
+		if l.Reserved {
+			next = "the next `up` registers what its file says"
+		}
+		env.say("%s %d: gives up %d of the host; %s", worker, l.Target, l.Port, next)
 	}
 	return nil
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/doctor"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
@@ -47,7 +49,7 @@ func releaseHint(e *engine.PortTakenError) string {
 func (e *heldPortError) Unwrap() error { return e.PortTakenError }
 
 // namePortHolder adds to the error of a port in use which other workshop of the user
-// publishes it, if the same engine shows that.
+// publishes it, if the same engine shows that, or which program listens there.
 func (env *Env) namePortHolder(ctx context.Context, e engine.Engine, err error) error {
 	taken, ok := errors.AsType[*engine.PortTakenError](err)
 	if !ok {
@@ -75,6 +77,12 @@ func (env *Env) namePortHolder(ctx context.Context, e engine.Engine, err error) 
 				held.worker = c.Service
 			}
 			return held
+		}
+	}
+	if at, bad := netip.ParseAddrPort(taken.Address); bad == nil && publishesHere(ctx, e) {
+		seen, _ := listeners(ctx, func(l netip.AddrPort) bool { return l.Port() == at.Port() })
+		if by := (doctor.PortsSeen{Listeners: seen}).Holder(at); by != "" {
+			taken.By = ": " + Printable(by)
 		}
 	}
 	return err

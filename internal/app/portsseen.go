@@ -218,35 +218,43 @@ func recordedFile(r *facts.Record) string {
 
 // listen finds out who listens where; owners: also which processes do.
 func (l *portsLook) listen(ctx context.Context, owners bool) {
-	all, err := sockets.All()
-	if err != nil {
+	var err error
+	if l.Listeners, err = listeners(ctx, func(netip.AddrPort) bool { return owners }); err != nil {
 		l.blind = err.Error()
-	}
-	all = slices.DeleteFunc(all, func(s sockets.Socket) bool { return !s.Listens })
-	var known map[uint64]sockets.Owner
-	if owners {
-		inodes := map[uint64]bool{}
-		for _, s := range all {
-			inodes[s.Inode] = true
-		}
-		known = sockets.Owners(ctx, inodes)
-	}
-	names := map[uint32]string{}
-	for _, s := range all {
-		if _, asked := names[s.UID]; !asked {
-			if u, err := user.LookupId(strconv.FormatUint(uint64(s.UID), 10)); err == nil {
-				names[s.UID] = u.Username
-			} else {
-				names[s.UID] = ""
-			}
-		}
-		o := known[s.Inode]
-		l.Listeners = append(l.Listeners, doctor.Listener{At: s.At, UID: int(s.UID), User: names[s.UID], PID: o.PID, Program: o.Program})
 	}
 	for i := range l.Claims {
 		c := &l.Claims[i]
 		c.Busy = l.busy(c)
 	}
+}
+
+// listeners are the programs that listen on addresses of this machine. Those that are of
+// interest are looked for among the processes.
+func listeners(ctx context.Context, interest func(netip.AddrPort) bool) (out []doctor.Listener, err error) {
+	all, err := sockets.All()
+	all = slices.DeleteFunc(all, func(s sockets.Socket) bool { return !s.Listens })
+	inodes, names := map[uint64]bool{}, map[uint32]string{}
+	for _, s := range all {
+		if interest(s.At) {
+			inodes[s.Inode] = true
+		}
+		if _, asked := names[s.UID]; asked {
+			continue
+		}
+		names[s.UID] = ""
+		if u, err := user.LookupId(strconv.FormatUint(uint64(s.UID), 10)); err == nil {
+			names[s.UID] = u.Username
+		}
+	}
+	known := map[uint64]sockets.Owner{}
+	if len(inodes) > 0 {
+		known = sockets.Owners(ctx, inodes)
+	}
+	for _, s := range all {
+		o := known[s.Inode]
+		out = append(out, doctor.Listener{At: s.At, UID: int(s.UID), User: names[s.UID], PID: o.PID, Program: o.Program})
+	}
+	return out, err
 }
 
 // busy reports whether a program has the address of a claim. What the sockets don't tell

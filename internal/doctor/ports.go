@@ -149,8 +149,11 @@ func conflicts(live []PortClaim) (out []PortFinding) {
 		}
 		switch {
 		case c.Reserved && len(reserved) > 0 && !told[i]:
-			out = append(out, portFinding(PortReservedTwice, Warning, c.Address(), c.Address().String()+" is reserved by the files of "+names(append([]PortClaim{c}, reserved...))+": only one of them can be up",
-				"let one of them have a number of its own: write "+c.open()+" under `ports` there"))
+			do := "let one of them have a number of its own: write " + c.open() + " under `ports` there"
+			if reserved[0].Dir == c.Dir { // one file, under two names
+				do = "give one of them up, if that is no longer used: " + c.release()
+			}
+			out = append(out, portFinding(PortReservedTwice, Warning, c.Address(), c.Address().String()+" is reserved by the files of "+names(append([]PortClaim{c}, reserved...))+": only one of them can be up", do))
 		case !c.Reserved && len(reserved) > 0:
 			out = append(out, portFinding(PortChosenReserved, Warning, c.Address(), c.Address().String()+", which was chosen for "+c.name()+", is reserved by "+names(reserved),
 				"have another one chosen by its next `up`: "+c.release()))
@@ -210,6 +213,15 @@ func (s PortsSeen) holder(at netip.AddrPort) (Listener, bool) {
 		return Listener{}, false
 	}
 	return s.Listeners[i], true
+}
+
+// Holder names the program that listens on an address; empty: none is seen.
+func (s PortsSeen) Holder(at netip.AddrPort) string {
+	l, seen := s.holder(at)
+	if !seen {
+		return ""
+	}
+	return l.text(true)
 }
 
 // exposed are ports that other machines reach.

@@ -124,7 +124,8 @@ type PortTakenError struct {
 	// Target is the worker's port if workshop.yaml leaves the other one open: the
 	// number is a lease of this machine's. 0: the file has the number.
 	Target uint16
-	Err    error // the engine's
+	By     string // ": NAME", the program that has it; empty: it isn't seen
+	Err    error  // the engine's
 }
 
 // PortTaken is the error about a published port of a project.

@@ -24,7 +24,8 @@ worker is published; without TARGET, those of all of its ports.
 
 A port that the file leaves open, with "0:8080" or ` + "`published: auto`" + `, has the same
 number at each ` + "`up`" + ` of this checkout. --release gives the number up: the next ` + "`up`" + `
-chooses one that is free then.`,
+chooses one that is free then. Of a workshop that is down it also gives up what its file
+reserves, until its next ` + "`up`" + `.`,
 		Example: `  curl http://$(workshop port preview 8080)
   workshop port preview              # 8080/tcp -> 127.0.0.1:26512
   workshop port --release preview 8080`,
@@ -54,7 +55,7 @@ chooses one that is free then.`,
 			return a.published(format, all, target != 0)
 		}),
 	}
-	cmd.Flags().BoolVar(&release, "release", false, "give up the number of an open port: the next up chooses one")
+	cmd.Flags().BoolVar(&release, "release", false, "give up the number of a port: the next up chooses one")
 	return cmd
 }
 

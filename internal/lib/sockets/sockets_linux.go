@@ -38,8 +38,8 @@ func read(file string) (all []Socket, err error) {
 	return all, lines.Err()
 }
 
-// Owners returns a process for each of the sockets, by their inodes: of those whose
-// descriptors the caller may see, that with the lowest number.
+// Owners returns a process for each of the sockets, by their inodes, of those whose
+// descriptors the caller may see.
 func Owners(ctx context.Context, inodes map[uint64]bool) map[uint64]Owner {
 	out := map[uint64]Owner{}
 	processes, _ := filepath.Glob("/proc/[0-9]*") // of another system: none
@@ -55,7 +55,7 @@ func Owners(ctx context.Context, inodes map[uint64]bool) map[uint64]Owner {
 		for _, d := range descriptors {
 			link, _ := os.Readlink(filepath.Join(dir, "fd", d.Name()))
 			inode, ok := socketInode(link)
-			if o, known := out[inode]; !ok || !inodes[inode] || known && o.PID < pid {
+			if _, known := out[inode]; !ok || !inodes[inode] || known {
 				continue
 			}
 			name, _ := os.ReadFile(filepath.Join(dir, "comm"))
