@@ -101,19 +101,12 @@ func (b *bench) run(only, sizes string, clean bool) (err error) {
 
 // needCompose builds the peer once.
 func (b *bench) needCompose() (string, error) {
-	plugin := filepath.Join(b.bin, "docker-compose-v2")
-	if _, err := os.Stat(plugin); err == nil {
-		return plugin, nil
+	cmd := exec.CommandContext(b.ctx, filepath.Join(filepath.Dir(b.bin), "scripts/compose-v2"))
+	cmd.Env, cmd.Stderr = append(os.Environ(), "WORKSHOP_BIN="+b.bin), os.Stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("build the plugin: %w", err)
 	}
-	fmt.Fprintln(os.Stderr, "bench: building the Compose v2 plugin from its module; some minutes …")
-	cmd := exec.CommandContext(b.ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", plugin, "github.com/docker/compose/v2/cmd")
-	cmd.Dir = filepath.Join(filepath.Dir(b.bin), "bench/compose-v2")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build the plugin: %w\n%s", err, out)
-	}
-	return plugin, nil
+	return filepath.Join(b.bin, "docker-compose-v2"), nil
 }
 
 // interleave runs each function in turn, rounds times, after one warm-up, and
