@@ -43,11 +43,12 @@ func name(t testing.TB, s string) Name {
 
 func samplePolicy(t testing.TB) *Policy {
 	return &Policy{
-		Version:   PolicyVersion,
-		Workshop:  "code-review",
-		Resolvers: []string{"198.51.100.53", "${DNS:-[2001:db8::53]:5353}"},
-		Proxy:     "${EGRESS_PROXY:-}",
-		Roots:     [][]byte{{0x30, 0x82}, {0x30}},
+		Version:         PolicyVersion,
+		Workshop:        "code-review",
+		Resolvers:       []string{"198.51.100.53", "${DNS:-[2001:db8::53]:5353}"},
+		Proxy:           "${EGRESS_PROXY:-}",
+		ProxyCredential: "corp",
+		Roots:           [][]byte{{0x30, 0x82}, {0x30}},
 		Rooms: []RoomPolicy{
 			{
 				Room: "room", Mode: Restricted, Workers: []string{"a", "b"},
@@ -185,6 +186,42 @@ func TestExpand(t *testing.T) {
 	}
 	if v, err := expandText("a$$b${X:-c$$d}", lookup); err != nil || v != "a$bc$d" {
 		t.Errorf("got %q, %v", v, err)
+	}
+}
+
+// A proxy's credential is a name beside one proxy, whose URL has no user; where a variable
+// names none, there is no credential either.
+func TestProxyCredential(t *testing.T) {
+	with := func(proxy, name string) *Policy {
+		return &Policy{Version: PolicyVersion, Proxy: proxy, ProxyCredential: name}
+	}
+	for _, c := range []struct {
+		proxy, name, value string
+		ok                 bool
+	}{
+		{"http://proxy.example:3128", "corp", "", true},
+		{"http://[2001:db8::1]", "corp", "", true},
+		{"${P:-}", "corp", "http://proxy.example:3128", true},
+		{"${P:-}", "corp", "", true},
+		{"", "corp", "", false},
+		{"http://proxy.example:3128", "Corp", "", false},
+		{"http://u:canary@proxy.example:3128", "corp", "", false},
+		{"${P:-}", "corp", "http://u:canary@proxy.example:3128", false},
+		{"http://[fe80::1%25eth0]:3128", "corp", "", false},
+		{"http://a_b..c:3128", "corp", "", false},
+	} {
+		p, err := ParsePolicy(EncodePolicy(with(c.proxy, c.name)))
+		if err == nil {
+			p, err = Expand(p, func(string) (string, bool) { return c.value, c.value != "" })
+		}
+		switch {
+		case (err == nil) != c.ok:
+			t.Errorf("%q %q with %q: %v", c.proxy, c.name, c.value, err)
+		case err != nil && strings.Contains(err.Error(), "canary"):
+			t.Errorf("the error has the password: %v", err)
+		case err == nil && (p.ProxyCredential != "") != (p.Proxy != ""):
+			t.Errorf("%q with %q: %+v", c.proxy, c.value, p)
+		}
 	}
 }
 
