@@ -20,11 +20,12 @@ import (
 // proxyAt is where the upstream proxy of these tests listens.
 const proxyAt = "198.51.100.80:3128"
 
-// connects is an upstream proxy: it connects by CONNECT, for who has the value that it accepts.
+// connects is an upstream proxy: it connects by CONNECT (RFC 9110, 9.3.6), for who has the value
+// that it accepts.
 type connects struct {
 	s      *scenario.Scenario
 	mu     sync.Mutex
-	accept string
+	accept string   // empty: all
 	seen   []string // "TARGET Proxy-Authorization"
 }
 
@@ -37,7 +38,7 @@ func (p *connects) serve(c net.Conn) {
 	auth := req.Header.Get("Proxy-Authorization")
 	p.mu.Lock()
 	p.seen = append(p.seen, req.RequestURI+" "+auth)
-	ok := req.Method == http.MethodConnect && auth == p.accept
+	ok := req.Method == http.MethodConnect && (p.accept == "" || auth == p.accept)
 	p.mu.Unlock()
 	if !ok {
 		_, _ = io.WriteString(c, "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n")
@@ -79,21 +80,30 @@ func basicOf(pair string) string {
 // pair is the user and the password of the upstream proxy.
 const pair = "ann:" + canary
 
-// behindProxy has a workshop's guard connect through an upstream proxy with the credential of
-// this name, and returns the proxy.
-func behindProxy(s *scenario.Scenario, name string) *connects {
+// serveConnect serves an upstream proxy at an address of the test internet, for who has a user
+// and a password, or for all.
+func serveConnect(s *scenario.Scenario, addr, pair string) *connects {
 	s.Helper()
 	p := &connects{s: s}
-	p.accepts(pair)
+	if pair != "" {
+		p.accepts(pair)
+	}
 	var l net.Listener
-	if err := s.Internet.NS().Do(func() (err error) { l, err = net.Listen("tcp", proxyAt); return err }); err != nil {
+	if err := s.Internet.NS().Do(func() (err error) { l, err = net.Listen("tcp", addr); return err }); err != nil {
 		s.Fatal(err)
 	}
 	s.Cleanup(func() { l.Close() })
 	go testnet.Serve(l, p.serve)
+	return p
+}
+
+// behindProxy has a workshop's guard connect through an upstream proxy with the credential of
+// this name, and returns the proxy.
+func behindProxy(s *scenario.Scenario, name string) *connects {
+	s.Helper()
 	const dns = "      dns: [198.51.100.53]\n"
 	edit(s, dns, dns+"      proxy: http://"+proxyAt+"\n      proxy_credential: "+name+"\n")
-	return p
+	return serveConnect(s, proxyAt, pair)
 }
 
 // ofProxy is the credential as the user's file has it.

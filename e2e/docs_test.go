@@ -6,14 +6,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,7 +184,7 @@ func runPage(t *testing.T, name string, p page) {
 			t.Errorf("%s:%d: not in the output of line %d: %s\n%s", name, e.line, e.block, e.text, text)
 		}
 	}
-	if strings.Contains(p.script, upstream) && asked.Load() == 0 {
+	if strings.Contains(p.script, upstream) && len(asked.take()) == 0 {
 		t.Errorf("%s: nothing came by the proxy", name)
 	}
 	for _, why := range p.notRun {
@@ -198,40 +195,12 @@ func runPage(t *testing.T, name string, p page) {
 // upstream is the proxy of the recipe for corporate networks.
 const upstream = "proxy.example.org:3128"
 
-// proxy serves [upstream] in the test internet, for CONNECT alone (RFC 9110, 9.3.6),
-// and counts what it is asked for.
-func proxy(s *scenario.Scenario) (asked *atomic.Int64) {
+// proxy serves [upstream] in the test internet.
+func proxy(s *scenario.Scenario) *connects {
 	s.Helper()
 	host, port, _ := net.SplitHostPort(upstream)
 	s.Internet.Answer(host, testnet.A("198.51.100.61")) // no host of the pages has it: the guard opens its proxy to nobody
-	asked = new(atomic.Int64)
-	var l net.Listener
-	in := s.Internet.NS().Do
-	if err := in(func() (err error) { l, err = net.Listen("tcp", ":"+port); return err }); err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() { l.Close() })
-	go func() {
-		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			var far net.Conn
-			err := in(func() (err error) { far, err = net.DialTimeout("tcp", r.Host, 5*time.Second); return err })
-			if err != nil || r.Method != http.MethodConnect {
-				http.Error(w, "", http.StatusBadGateway)
-				return
-			}
-			defer far.Close()
-			asked.Add(1)
-			w.WriteHeader(http.StatusOK)
-			near, read, err := http.NewResponseController(w).Hijack()
-			if err != nil {
-				return
-			}
-			defer near.Close()
-			go func() { _, _ = io.Copy(far, read); far.Close() }()
-			_, _ = io.Copy(near, far)
-		}))
-	}()
-	return asked
+	return serveConnect(s, ":"+port, "")
 }
 
 // TestReadme keeps the first page short.
