@@ -142,6 +142,9 @@ func (ch *Change) leasePorts(ctx context.Context, e engine.Engine, c *Project) (
 // publishesHere reports whether an engine publishes ports on this machine, in the network
 // that this program sees.
 func publishesHere(ctx context.Context, e engine.Engine) bool {
+	if !e.Capabilities().Compose {
+		return true // it is a part of this program
+	}
 	info, err := e.Info(ctx)
 	return err == nil && (info.Local || runtime.GOOS != "linux" && info.Socket != "")
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/ports"
 )
 
@@ -190,7 +191,7 @@ func (s PortsSeen) held(c PortClaim, live []PortClaim) []PortFinding {
 		}) {
 			return nil // the conflict says it
 		}
-		return []PortFinding{portFinding(PortTaken, Warning, c.Address(), c.what()+" is published by project "+p.Project+" ("+p.Dir+")", "end that one: `workshop -p "+p.Project+" down`")}
+		return []PortFinding{portFinding(PortTaken, Warning, c.Address(), c.what()+" is published by project "+p.Project+" ("+p.Dir+")", "end that one: "+end(p.Project))}
 	}
 	by, seen := s.holder(c.Address())
 	name, level := PortTaken, Warning
@@ -232,7 +233,7 @@ func (s PortsSeen) exposed() (out []PortFinding) {
 		if p.At.Addr().IsLoopback() {
 			continue
 		}
-		who, do := "project "+p.Project+" ("+p.Dir+")", "end it: `workshop -p "+p.Project+" down`"
+		who, do := "project "+p.Project+" ("+p.Dir+")", "end it: "+end(p.Project)
 		for _, c := range s.Claims {
 			if c.Project == p.Project && c.Dir == p.Dir && c.Address() == p.At {
 				who, do = c.name(), "leave `host` out of that port, then: "+c.command("up")
@@ -254,7 +255,7 @@ func (s PortsSeen) exposed() (out []PortFinding) {
 		if k := (port{p.Container, p.At.Port()}); !p.At.Addr().IsLoopback() && !told[k] {
 			told[k] = true
 			out = append(out, portFinding(PortForeign, Warning, p.At, "container "+p.Container+" of the Compose project "+p.Project+" is published on "+p.At.String()+": other machines may reach it",
-				"write 127.0.0.1: before the port in its compose file, then `docker compose -p "+p.Project+" up -d`"))
+				"write 127.0.0.1: before the port in its compose file, then `docker compose -p "+shellquote.Quote(p.Project)+" up -d`"))
 		}
 	}
 	return out

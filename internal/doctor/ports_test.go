@@ -134,6 +134,15 @@ func TestPorts(t *testing.T) {
 			}
 		})
 	}
+	// Labels of containers can't make another command of the advice.
+	for _, s := range []PortsSeen{
+		{Foreign: []PublishedAt{{Project: "x; id", At: netip.MustParseAddrPort("0.0.0.0:1")}}},
+		{Published: []PublishedAt{{Project: "x; id", At: netip.MustParseAddrPort("0.0.0.0:1")}}},
+	} {
+		if got := Ports(s); len(got) != 1 || !strings.Contains(got[0].Do, " -p 'x; id' ") {
+			t.Errorf("got %+v", got)
+		}
+	}
 	got := Ports(PortsSeen{Registry: &ports.FileError{Path: "/p", Err: errors.New("/p is spoiled"), Do: "rm /p"}})
 	if len(got) != 1 || got[0].Name != PortRegistry || got[0].Level != Error || got[0].Do != "if it is yours: `rm /p`" {
 		t.Errorf("got %+v", got)

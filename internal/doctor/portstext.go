@@ -39,7 +39,12 @@ func (c PortClaim) command(words string) string {
 }
 
 func (c PortClaim) release() string {
-	return c.command(fmt.Sprintf("port --release %s %d", c.Worker, c.Target))
+	return c.command(fmt.Sprintf("port --release %s %d", shellquote.Quote(c.Worker), c.Target))
+}
+
+// end is the command that ends a project. Its name is a label of containers.
+func end(project string) string {
+	return "`workshop -p " + shellquote.Quote(project) + " down`"
 }
 
 // leftover is the finding on a lease that nobody needs any more.
@@ -55,7 +60,7 @@ func (c PortClaim) leftover() PortFinding {
 
 // privileged is the finding on a port that an engine without privileges can't listen on.
 func (c PortClaim) privileged(first uint16) PortFinding {
-	return portFinding(PortPrivileged, Error, c.Address(), fmt.Sprintf("%s only root may listen on: on this machine others may from %d on", c.what(), first),
+	return portFinding(PortPrivileged, Error, c.Address(), fmt.Sprintf("only root may listen on %s others may from %d on", strings.TrimSuffix(c.what(), ",")+":", first),
 		fmt.Sprintf("let them: `sudo sysctl net.ipv4.ip_unprivileged_port_start=%d`, or publish a higher number", c.Port))
 }
 
