@@ -118,6 +118,10 @@ func TestReserved(t *testing.T) {
 	if others := Others(leases, leases[0]); !slices.Equal(others, leases[1:]) {
 		t.Errorf("others are %v, want %v", others, leases[1:])
 	}
+	// The lease was given up since it was noted.
+	if got := Use(nil, "/b", "p", []Lease{of(b, 8080)}, later); len(got) != 1 || !got[0].Used || got[0].Key != b {
+		t.Errorf("got %v, want one that is used", got)
+	}
 	// What it is up with stays until it comes up with another number.
 	if got := Note(leases, []Lease{of(b, 9090)}, later); !slices.Equal(got, leases) {
 		t.Errorf("got %v, want %v", got, leases)
