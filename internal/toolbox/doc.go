@@ -29,6 +29,8 @@
 //	call   {"tool", "arguments"}                          → the tool's result; role tools
 //	check  {"tool", "arguments"}                          → {}, or the error that call would be; it changes nothing; role tools
 //	exec   Exec                                           → Exit; streams; "$/signal", "$/resize"; role exec
+//	connect {"port"}                                      → {}; stdin and stdout are a TCP connection to that port of the
+//	                                                         worker's loopback; role exec
 //	archive.in  {"dir"}                                   → {}; stdin is a tar stream, unpacked there; role exec
 //	archive.out {"path"}                                  → {}; stdout is a tar stream of it; role exec
 //	mcp    {"server"}                                     → Exit; stdin and stdout are the server's, calls of tools that
@@ -50,6 +52,7 @@ type (
 	Welcome = protocol.Welcome
 	Call    = protocol.Call
 	Exec    = protocol.Exec
+	Connect = protocol.Connect
 	Exit    = protocol.Exit
 	Server  = protocol.Server
 

@@ -91,11 +91,12 @@ var methods = map[string]struct {
 	"archive.in":  {RoleExec, (*session).archiveIn},
 	"archive.out": {RoleExec, (*session).archiveOut},
 
-	"call":  {RoleTools, (*session).call},
-	"check": {RoleTools, (*session).check},
-	"exec":  {RoleExec, (*session).exec},
-	"mcp":   {RoleTools, (*session).mcp},
-	"ping":  {"", func(*session, context.Context, *wire.Incoming) (any, error) { return struct{}{}, nil }},
+	"call":    {RoleTools, (*session).call},
+	"check":   {RoleTools, (*session).check},
+	"connect": {RoleExec, (*session).connect},
+	"exec":    {RoleExec, (*session).exec},
+	"mcp":     {RoleTools, (*session).mcp},
+	"ping":    {"", func(*session, context.Context, *wire.Incoming) (any, error) { return struct{}{}, nil }},
 }
 
 func (s *session) hello(params []byte) (any, error) {

@@ -55,25 +55,36 @@ func (e *ExecError) Unwrap() error { return e.Err }
 // session was lost, a [*wire.LostError]. With any other error the code is 125, as
 // Docker's. conn is closed.
 func Exec(ctx context.Context, conn io.ReadWriteCloser, c Command) (code int, err error) {
-	defer func() {
-		if refused, ok := errors.AsType[*ExecError](err); ok {
-			code = refused.Code
-		} else if err != nil {
-			code = ExitOurs
-		}
-	}()
-	client, err := greet(ctx, conn, "workshop exec")
+	defer func() { code, err = ofExec(code, err) }()
+	s, err := Open(ctx, conn, "workshop exec")
 	if err != nil {
 		return 0, err
 	}
-	defer client.Close()
-	call, err := client.Start(context.WithoutCancel(ctx), "exec", protocol.Exec{
+	defer s.Close()
+	return s.exec(ctx, c)
+}
+
+// ofExec is the exit code that goes with an error.
+func ofExec(code int, err error) (int, error) {
+	if refused, ok := errors.AsType[*ExecError](err); ok {
+		return refused.Code, err
+	}
+	if err != nil {
+		return ExitOurs, err
+	}
+	return code, nil
+}
+
+func (s *Session) exec(ctx context.Context, c Command) (int, error) {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	call, err := s.client.Start(own, "exec", protocol.Exec{
 		Argv: c.Argv, Env: c.Env, Cwd: c.Cwd, Stdin: c.Stdin != nil, TTY: c.terminal(),
 	})
 	if err != nil {
 		return 0, err
 	}
-	x := &execution{client: client, call: call, ended: make(chan error, 1)}
+	x := &execution{client: s.client, call: call, ended: make(chan error, 1)}
 	return x.run(ctx, c)
 }
 
@@ -131,7 +142,7 @@ func (x *execution) run(ctx context.Context, c Command) (int, error) {
 				_ = x.call.Notify("$/resize", map[string]any{"rows": size.Rows, "cols": size.Cols})
 			}
 		case <-ctx.Done():
-			return 0, context.Cause(ctx) // the end of its session kills it
+			return 0, context.Cause(ctx) // the end of its call kills it
 		}
 	}
 	if c.Note != nil && x.exit.Note != "" {

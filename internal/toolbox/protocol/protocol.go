@@ -54,6 +54,11 @@ type Exec struct {
 	TTY *TTY `json:"tty,omitempty"`
 }
 
+// Connect are the parameters of connect.
+type Connect struct {
+	Port uint16 `json:"port"`
+}
+
 // TTY is a terminal, and the parameters of "$/resize". Zeros: the size isn't
 // known.
 type TTY struct {
