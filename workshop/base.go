@@ -38,6 +38,9 @@ func (f *shared) resolve(work *effort) *Workshop {
 	}
 	w.MCP = slices.Concat(b.MCP, w.MCP)
 	slices.SortFunc(w.MCP, func(a, b MCPServer) int { return strings.Compare(a.Name, b.Name) })
+	if f.form.Models == nil {
+		w.Models = b.Models
+	}
 	w.Container, w.most = f.over(b.Container, work)
 	return w
 }

@@ -216,7 +216,7 @@ var documentKeys = map[string]instead{
 	"secrets":  {"", "write secrets in workshop.container"},
 	"configs":  {"", "write mounts in workshop.container"},
 	"include":  {"A workshop is one file.", hintRemove},
-	"models":   {"LLM calls stay on the host (B44).", hintRemove},
+	"models":   {"LLM calls stay on the host (B44).", "write a server of this machine as workshop: {models: {services: {NAME: {image: …, file: NAME.gguf, sha256: …}}}}, or remove the key"},
 	"version":  {"The file has no version of its format; workshop.version is the workshop's own.", "remove the key"},
 }
 

@@ -32,6 +32,7 @@ type workshopForm struct {
 	Workers     *[]workerEntry              `key:"workers" required:"true" unless:"extends imports" example:"write workers: [reviewer]" doc:"The workers: the name of one that has a file, or a mapping."`
 	Approvals   *approvalsForm              `key:"approvals" example:"write approvals: {default: ask}" doc:"Which tool calls a person must approve."`
 	MCP         map[string]mcpForm          `key:"mcp" names:"servername" example:"write mcp: {github: {command: github-mcp-server}}" doc:"MCP servers by name; each runs in the workers that list its tools."`
+	Models      *modelsForm                 `key:"models" example:"write models: {services: {qwen: {image: \"NAME@sha256:…\", file: qwen.gguf, sha256: …}}}" doc:"Language models of this machine."`
 }
 
 func (*workshopForm) title() string { return "workshop" }

@@ -99,7 +99,7 @@ func TestFullShowsEveryKey(t *testing.T) {
 			walk(p.value, below)
 		}
 	}
-	for _, name := range []string{"full", "shared/app", "shared/go-review", "shared/sast"} {
+	for _, name := range []string{"full", "local-model", "shared/app", "shared/go-review", "shared/sast"} {
 		data, err := os.ReadFile("../examples/" + name + "/workshop.yaml")
 		if err != nil {
 			t.Fatal(err)
@@ -117,6 +117,8 @@ func TestFullShowsEveryKey(t *testing.T) {
 		".workshop.open.mounts[]":          reflect.TypeFor[openMountForm](),
 		".workshop.workers[]":              reflect.TypeFor[workerForm](),
 		".workshop.mcp.issues":             reflect.TypeFor[mcpForm](),
+		".workshop.models":                 reflect.TypeFor[modelsForm](),
+		".workshop.models.services.qwen":   reflect.TypeFor[modelForm](),
 		".workshop.approvals":              reflect.TypeFor[approvalsForm](),
 		".workshop.approvals.rules[]":      reflect.TypeFor[approvalForm](),
 		container:                          reflect.TypeFor[partialContainer](),

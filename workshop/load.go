@@ -302,6 +302,7 @@ func (d *decoder) workshop(form *workshopForm) *Workshop {
 		d.checkContainer(c, w, form.Extends != nil)
 	}
 	w.MCP = d.mcpServers(form.MCP)
+	w.Models = d.models(form.Models)
 	return w
 }
 

@@ -12,7 +12,7 @@ import (
 // modelsForm is `models:` as it is written.
 type modelsForm struct {
 	Source   diag.Source
-	Services map[string]modelForm `key:"services" names:"name" example:"write services: {qwen: {image: \"NAME@sha256:…\", file: qwen.gguf, sha256: …}}" doc:"Local model servers by name, each in a room of its own without a network, which the host alone reaches."`
+	Services map[string]modelForm `key:"services" names:"name" example:"write services: {qwen: {image: \"NAME@sha256:…\", file: qwen.gguf, sha256: …}}" doc:"Model servers by name, each in a room without a network that the host alone reaches."`
 }
 
 func (*modelsForm) title() string { return "models" }
@@ -20,12 +20,12 @@ func (*modelsForm) title() string { return "models" }
 // modelForm is one of `models.services` as it is written.
 type modelForm struct {
 	Source    diag.Source
-	Server    *Value[string]    `key:"server" validate:"oneof=llama.cpp" literal:"What runs must be visible in the file." example:"write server: llama.cpp" default:"llama.cpp" doc:"The program that serves the model: llama-server of llama.cpp."`
-	Image     *Value[string]    `key:"image" required:"true" validate:"imageref" literal:"What runs must be visible in the file." example:"write image: \"NAME@sha256:…\"" doc:"Image that has /app/llama-server, by its digest; or host, for llama-server of this machine. With the namespace engine also oci:DIR[:TAG] or docker-archive:FILE[:NAME]."`
-	File      *Value[string]    `key:"file" required:"true" validate:"modelfile" literal:"What runs must be visible in the file." example:"write file: qwen.gguf" doc:"Name of a GGUF file in your own directory of models, ~/.local/share/workshop/models."`
-	SHA256    *Value[string]    `key:"sha256" required:"true" validate:"sha256" literal:"It is compared with the file." example:"write sha256: 64 hexadecimal digits, as sha256sum prints them" doc:"SHA-256 of the file. Another one refuses up."`
-	Context   *Value[int64]     `key:"context" validate:"min=256,max=16777216" example:"write context: 32768" doc:"Size of the context in tokens; default: the model's own."`
-	Resources *partialResources `key:"resources" example:"write resources: {memory: 12G, cpu: 6}" doc:"Limits of the server; timeout doesn't apply. The memory must be larger than the file."`
+	Server    *Value[string]    `key:"server" validate:"oneof=llama.cpp" literal:"What runs must be visible in the file." example:"write server: llama.cpp" default:"llama.cpp" doc:"What serves the model."`
+	Image     *Value[string]    `key:"image" required:"true" validate:"imageref" literal:"What runs must be visible in the file." example:"write image: \"NAME@sha256:…\"" doc:"Image with /app/llama-server, by digest; or host, for this machine's."`
+	File      *Value[string]    `key:"file" required:"true" validate:"modelfile" literal:"What runs must be visible in the file." example:"write file: qwen.gguf" doc:"GGUF file in your ~/.local/share/workshop/models."`
+	SHA256    *Value[string]    `key:"sha256" required:"true" validate:"sha256" literal:"It is compared with the file." example:"write sha256: 64 hexadecimal digits, as sha256sum prints them" doc:"What the file must have."`
+	Context   *Value[int64]     `key:"context" validate:"min=256,max=16777216" example:"write context: 32768" doc:"Tokens; default: the model's own."`
+	Resources *partialResources `key:"resources" example:"write resources: {memory: 12G, cpu: 6}" doc:"Limits of the server, without timeout."`
 }
 
 func (*modelForm) title() string { return "a service of models" }

@@ -41,6 +41,8 @@ var sections = []section{
 	{"workshop.approvals", "", reflect.TypeFor[approvalsForm]()},
 	{"workshop.approvals.rules[]", "", reflect.TypeFor[approvalForm]()},
 	{"workshop.mcp.NAME", "", reflect.TypeFor[mcpForm]()},
+	{"workshop.models", "[Local models](local-models.md) says how they are used.", reflect.TypeFor[modelsForm]()},
+	{"workshop.models.services.NAME", "", reflect.TypeFor[modelForm]()},
 }
 
 const basesIntro = "What a project may do with each key of its base says [a table](#what-a-project-may-do-with-its-base)."
@@ -161,6 +163,8 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[importForm]():       "mapping",
 	reflect.TypeFor[openForm]():         "mapping",
 	reflect.TypeFor[openNetworkForm]():  "mapping",
+	reflect.TypeFor[modelsForm]():       "mapping",
+	reflect.TypeFor[modelForm]():        "mapping",
 	reflect.TypeFor[Build]():            "text or mapping",
 	reflect.TypeFor[partialNetwork]():   "mode or mapping",
 	reflect.TypeFor[Upstream]():         "text",

@@ -39,6 +39,7 @@ func TestDefaultsOfTags(t *testing.T) {
     mounts: [{source: ./src, target: /src}]
     ports: [{target: 8080}]
     caches: [npm]
+  models: {services: {qwen: {image: host, file: qwen.gguf, sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef}}}
   workers: [{name: worker, container: {}}]
 `)), "workshop.yaml", testOptions())
 	if w == nil {
@@ -64,6 +65,7 @@ func TestDefaultsOfTags(t *testing.T) {
 		"partialContainer.network": defaultContainer().Network.Mode.V.String(), "networkForm.mode": defaultContainer().Network.Mode.V.String(),
 		"networkForm.room": room[c.Network.OwnRoom.V], "buildForm.dockerfile": c.Build.Dockerfile.V,
 		"mountForm.mode": mode[c.Mounts[0].ReadWrite], "mountForm.copy": text(c.Mounts[0].Copy), "mountForm.outside_project": text(c.Mounts[0].OutsideProject),
+		"modelForm.server":      w.Models[0].Server,
 		"cacheForm.prune_above": text(c.Caches[0].PruneAbove.V),
 		"portForm.host":         c.Ports[0].Host.V, "portForm.expose_beyond_host": text(c.Ports[0].ExposeBeyondHost),
 		"ruleForm.port": "[" + strings.ReplaceAll(portsText(c.Network.Allow[0].Ports), ",", ", ") + "]", "ruleForm.private": text(c.Network.Allow[0].Private), "ruleForm.any_tenant": text(c.Network.Allow[0].AnyTenant),

@@ -67,6 +67,8 @@ var rules = sync.OnceValue(func() *validator.Validate {
 	text("servername", func(s string) bool { return serverRE().MatchString(s) })
 	text("source", func(s string) bool { return sourceRE().MatchString(s) })
 	text("fingerprint", func(s string) bool { return keyRE().MatchString(s) })
+	text("modelfile", func(s string) bool { return modelFileRE().MatchString(s) })
+	text("sha256", func(s string) bool { return sha256RE().MatchString(s) })
 	text("runtime", func(s string) bool { return runtimeRE().MatchString(s) })
 	text("imageref", func(s string) bool {
 		_, err := reference.Parse(s)
@@ -168,6 +170,10 @@ func (d *decoder) checkRule(at diag.Range, value any, tag, name string) bool {
 		d.fail(at, "bad-value", fmt.Sprintf("%s is empty", name), "write a value or remove the key")
 	case "servername":
 		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not an MCP server's name", name, shown), "use letters, digits, _ and - only, at most 32, with no _ at the end")
+	case "modelfile":
+		d.fail(at, "bad-value", fmt.Sprintf("%s %q is not the name of a GGUF file", name, shown), "write the name alone, as qwen.gguf: it is a file in your directory of models, ~/.local/share/workshop/models")
+	case "sha256":
+		d.fail(at, "bad-value", fmt.Sprintf("%s %q is not a SHA-256", name, shown), "write 64 small hexadecimal digits, as `sha256sum FILE` prints them")
 	case "stage", "runtime":
 		d.fail(at, "bad-name", fmt.Sprintf("%s %q is not a name", name, shown), "use letters, digits, _, . and - only")
 	case "min", "max":

@@ -135,6 +135,8 @@ var rulePatterns = map[string]string{
 	"servername":  serverPattern,
 	"source":      sourcePattern,
 	"fingerprint": keyPattern,
+	"modelfile":   modelFilePattern,
+	"sha256":      sha256Pattern,
 	"uidgid":      `^[1-9][0-9]{0,9}(:[1-9][0-9]{0,9})?$`,
 	"stage":       targetPattern,
 	"runtime":     runtimePattern,

@@ -44,6 +44,7 @@ var keyRules = []keyRule{
 	{"workshop.workers", closedKey, true, ""},
 	{"workshop.approvals", closedKey, false, ""},
 	{"workshop.mcp", closedKey, false, ""},
+	{"workshop.models", closedKey, false, ""},
 	{"workshop.extends.from", publisher, false, ""},
 	{"workshop.extends.version", publisher, false, ""},
 	{"workshop.extends.signer", publisher, false, ""},
@@ -173,6 +174,13 @@ var keyRules = []keyRule{
 	{"workshop.mcp.NAME.args", closedKey, false, ""},
 	{"workshop.mcp.NAME.env", closedKey, false, ""},
 	{"workshop.mcp.NAME.secrets", closedKey, false, ""},
+	{"workshop.models.services", closedKey, false, ""},
+	{"workshop.models.services.NAME.server", closedKey, false, ""},
+	{"workshop.models.services.NAME.image", closedKey, false, ""},
+	{"workshop.models.services.NAME.file", closedKey, false, ""},
+	{"workshop.models.services.NAME.sha256", closedKey, false, ""},
+	{"workshop.models.services.NAME.context", closedKey, false, ""},
+	{"workshop.models.services.NAME.resources", closedKey, false, ""},
 }
 
 // ruleOfKey is the rule of a key by its path.

@@ -35,6 +35,8 @@ type Workshop struct {
 	// MCP are the MCP servers that workers may start in their own containers, in
 	// order of their names.
 	MCP []MCPServer
+	// Models are the model servers, in order of their names.
+	Models []ModelService
 	// Variables that the file uses, sorted by name.
 	Variables []Variable
 	// Symbolic: it was loaded with Options.Symbols.

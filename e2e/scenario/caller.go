@@ -46,7 +46,7 @@ func (c *caller) prepare(l *Lab) (err error) {
 		}
 		// The repository may be below a home of root.
 		bin := filepath.Join(c.home, "bin")
-		for _, path := range []string{l.Workshop(), l.Init()} {
+		for _, path := range []string{l.Workshop(), filepath.Join(l.Bin, "llmdo"), l.Init()} {
 			if err := copyFile(path, filepath.Join(bin, filepath.Base(path))); err != nil {
 				return err
 			}

@@ -1,23 +1,14 @@
 package app
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/llmdo/workshop/internal/broker"
 	"github.com/llmdo/workshop/internal/facts"
-	"github.com/llmdo/workshop/internal/lib/clip"
-	"github.com/llmdo/workshop/internal/lib/procgroup"
 )
 
 // BrokerStart is what the command that starts a broker says to it, on its stdin.
@@ -94,61 +85,8 @@ func (env *Env) mayStartBroker(ctx context.Context, ready *Project) error {
 
 // startBroker starts a broker and returns when it listens.
 func (env *Env) startBroker(ctx context.Context, start BrokerStart) error {
-	text, err := json.Marshal(start)
-	if err != nil {
-		return err
-	}
-	defer clear(text)
-	cmd := exec.Command(env.Self[0], env.Self[1:]...)
-	procgroup.Detach(cmd)
-	cmd.Dir = rootOf(start.Runtime)
-	// Nothing else of the environment: it may have secrets, and who may read it in /proc.
-	cmd.Env = append(env.placesAndCommand(), brokerVariables(env)...)
-	cmd.Stdin = bytes.NewReader(text)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	said := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(io.LimitReader(out, 4<<10)).ReadString('\n')
-		said <- strings.TrimSpace(line)
-		_ = cmd.Wait() // where this process goes on, as one that serves tools
-	}()
-	select {
-	case line := <-said:
-		if line == brokerReady {
-			return nil
-		}
-		_ = cmd.Process.Kill()
-		if line == "" {
-			line = "it ended at once"
-		}
-		return errors.New(Printable(clip.Bytes(line, 500)))
-	case <-time.After(brokerStarts):
-		_ = cmd.Process.Kill()
-		return errors.New("it didn't start in " + brokerStarts.String())
-	case <-ctx.Done():
-		_ = cmd.Process.Kill()
-		return context.Cause(ctx)
-	}
+	return env.startOwn(ctx, BrokerVerb, start, rootOf(start.Runtime), brokerStarts)
 }
-
-// brokerVariables are further ones by which an engine is found.
-func brokerVariables(env *Env) (out []string) {
-	for _, name := range []string{"DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "DOCKER_API_VERSION", "TMPDIR"} {
-		if v, ok := env.Lookup(name); ok {
-			out = append(out, name+"="+v)
-		}
-	}
-	return out
-}
-
-// brokerReady is the line that a broker prints when it listens; any other says what is wrong.
-const brokerReady = "ready"
 
 // sayLeased waits until values are read, and says which aren't there.
 func (env *Env) sayLeased(ctx context.Context, dir string, c *creds) error {

@@ -129,7 +129,7 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 	s.Read = func(ctx context.Context, c credential.Credential) (broker.Value, error) {
 		return readCredential(ctx, c, lookup)
 	}
-	fmt.Fprintln(out, brokerReady)
+	fmt.Fprintln(out, ownReady)
 	if c, ok := out.(io.Closer); ok {
 		c.Close() // who started it waits for no more
 	}

@@ -77,6 +77,9 @@ func (env *Env) downOf(ctx context.Context, t ProjectRef, o DownOptions) (change
 	if err := EngineError(e.Tidy(ctx, t.Name, t.Dir)); err != nil {
 		return false, err
 	}
+	if err := env.downRooms(ctx, env.modelRooms(t)); err != nil {
+		return false, err
+	}
 	// Now that no worker can write any more.
 	changed = env.CompareWatched(ctx, t.Name, were)
 	env.forgetLearning(t.Name)

@@ -47,8 +47,8 @@ type Env struct {
 	AgreeSources func(context.Context, []SourceRequest) (bool, error)
 	// AgreeCredentials asks a person about uses of their credentials; nil: nobody is there.
 	AgreeCredentials func(context.Context, []CredentialUse) (bool, error)
-	// Self is the command line that starts this program as a broker, see [Env.Broker]; nil:
-	// nothing does.
+	// Self is the command line before a verb that starts this program again, as a broker
+	// ([Env.Broker]) or for a model ([Env.ServeModel]); nil: nothing does.
 	Self []string
 	// ShowSources shows what is used without a question, by --yes; nil: nobody reads it.
 	ShowSources func([]SourceRequest)
@@ -104,6 +104,9 @@ func (env *Env) ConfigDir() string { return env.xdg("XDG_CONFIG_HOME", ".config"
 
 // StateDir is described at ConfigDir.
 func (env *Env) StateDir() string { return env.xdg("XDG_STATE_HOME", ".local/state") }
+
+// DataDir is described at ConfigDir.
+func (env *Env) DataDir() string { return env.xdg("XDG_DATA_HOME", ".local/share") }
 
 // CacheDir is described at ConfigDir.
 func (env *Env) CacheDir() string { return env.xdg("XDG_CACHE_HOME", ".cache") }

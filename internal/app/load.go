@@ -137,6 +137,8 @@ type Project struct {
 	// NotChecked reports whether a source was not searched to its end. Only after
 	// Prepare.
 	NotChecked bool
+	// model: it is the room of a model, which has that file alone.
+	model bool
 	// ports are the numbers that [Change.Make] leased; nil before.
 	ports map[compose.PortKey]uint16
 	// missing is what a run needs on this machine. Only after Prepare.

@@ -19,6 +19,11 @@ func (env *Env) Prepare(ctx context.Context, e engine.Engine, c *Project) (*Proj
 	if err := env.MayRun(ctx, c.Source); err != nil {
 		return nil, err
 	}
+	if c.run == nil {
+		if err := env.CheckModels(ctx, c, ""); err != nil {
+			return nil, err
+		}
+	}
 	return env.prepare(ctx, e, c, false)
 }
 
@@ -96,6 +101,9 @@ func (env *Env) factsOptions(c *Project, info engine.Info) facts.Options {
 		Arch: info.Arch, IPv6: info.IPv6, Local: info.Local, Runtimes: info.Runtimes, DataRoot: info.DataRoot,
 		DefaultRuntime: info.DefaultRuntime, UserRuntimes: env.Settings.Runtimes,
 		SecretsOnDisk: env.Settings.SecretsOnDisk, EngineDirs: info.Own,
+	}
+	if c.model {
+		o.DataDir = env.DataDir()
 	}
 	if info.Socket != "" {
 		o.Sockets = []string{info.Socket}

@@ -47,10 +47,40 @@ func defaultOf(a *workshop.Approvals, name string) (low, high int) {
 
 // ofWorkshop compares what all workers share.
 func (p *pair) ofWorkshop() []Row {
-	rows := append(p.approvals(), p.opened()...)
+	rows := slices.Concat(p.approvals(), p.opened(), p.models())
 	a, b := p.base.Workshop.Isolation, p.head.Workshop.Isolation
 	if a.V != b.V && a.V != "" {
 		rows = append(rows, Row{State: Changed, Surface: "isolation", Before: string(a.V), After: string(b.V), At: fileOr(b.Source, p.head), Was: fileOr(a.Source, p.base)})
+	}
+	return rows
+}
+
+// models compares the model servers by their names.
+func (p *pair) models() (rows []Row) {
+	b, h := p.base.Workshop.Models, p.head.Workshop.Models
+	named := func(list []workshop.ModelService, name string) *workshop.ModelService {
+		if i := slices.IndexFunc(list, func(s workshop.ModelService) bool { return s.Name == name }); i >= 0 {
+			return &list[i]
+		}
+		return nil
+	}
+	for i := range h {
+		now, was := &h[i], named(b, h[i].Name)
+		switch {
+		case was == nil:
+			rows = append(rows, Row{State: Widened, Surface: "models", After: grant.ModelText(now), At: now.At.Range})
+		case grant.ModelText(was) != grant.ModelText(now):
+			state := Changed
+			if strings.Contains(grant.ModelText(was)+grant.ModelText(now), "${") {
+				state = Unknown
+			}
+			rows = append(rows, Row{State: state, Surface: "models", Before: grant.ModelText(was), After: grant.ModelText(now), At: now.At.Range, Was: was.At.Range})
+		}
+	}
+	for i := range b {
+		if named(h, b[i].Name) == nil {
+			rows = append(rows, Row{State: Narrowed, Surface: "models", Before: grant.ModelText(&b[i]), At: diag.Range{Filename: p.head.Workshop.File}, Was: b[i].At.Range})
+		}
 	}
 	return rows
 }

@@ -61,6 +61,9 @@ const baseFile = `workshop:
       - {tool: read_file, approval: auto}
   mcp:
     hub: {command: hub, args: [stdio]}
+  models:
+    services:
+      tiny: {image: host, file: tiny.gguf, sha256: abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789, context: 2048}
 `
 
 // baseLock pins the image.
@@ -262,6 +265,7 @@ var widenings = []struct {
 	{"an MCP server", []string{"  mcp:\n", "  mcp:\n    spare: {command: spare}\n", "Read, Grep,", "Read, mcp__spare, Grep,"}, "widened a tools:  -> mcp__spare (runs spare) [workshop.yaml:45 < workers/a.md:2]"},
 	{"a delegate", []string{"tools: Read, Grep, Bash(git:*)\n", "tools: Read, Grep, Bash(git:*)\ndelegates-to: [c]\n", "    - name: b\n", "    - name: c\n      tools: []\n      container: {network: none, mounts: []}\n    - name: b\n"}, "widened a delegates-to:  -> c [workers/a.md:5 < workers/a.md:2]"},
 	{"a worker", []string{"    - name: b\n", "    - name: c\n      tools: []\n    - name: b\n"}, "widened c worker:  -> ./src at /workspace/src ro, ./out at /workspace/out rw, ./data at /data copy, ./empty at /workspace/src/keys ro; network restricted to api.example.org, **.example.net:443, db.internal:5432 and 3 more, names by 198.51.100.53 [workshop.yaml:32 < ]"},
+	{"a model", []string{"    services:\n", "    services:\n      more: {image: host, file: more.gguf, sha256: bbcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789}\n"}, "widened  models:  -> more: llama.cpp of host, more.gguf with sha256 bbcdef"},
 	{"approvals.default", []string{"default: ask", "default: auto"}, "widened  approvals: default ask -> default auto [workshop.yaml:38 < workshop.yaml:38]"},
 	{"approvals.default that is gone", []string{"    default: ask\n", ""}, "widened  approvals: default ask -> default ask, but not for reading [workshop.yaml < workshop.yaml:38]"},
 	{"a rule", []string{"    rules:\n", "    rules:\n      - {tool: write_file, approval: auto}\n"}, "widened  approvals:  -> write_file: auto [workshop.yaml:40 < workshop.yaml:38]"},
@@ -348,6 +352,8 @@ func TestChangedAndUnknown(t *testing.T) {
 		{"a model", []string{"description: Does a\n", "description: Does a\nmodel: large\n"}, []string{"changed a model:  -> large ["}},
 		{"a result type", []string{"description: Does a\n", "description: Does a\nresult_type: {type: string}\n"}, []string{"changed a result_type: "}},
 		{"an MCP server's arguments", []string{"args: [stdio]", "args: [stdio, --write]"}, []string{"changed b mcp: hub: hub stdio -> hub: hub stdio --write ["}},
+		{"a model's file", []string{"sha256: abc", "sha256: bbc"}, []string{"changed  models: tiny: llama.cpp of host, tiny.gguf with sha256 abcdef"}},
+		{"a model by a variable", []string{"context: 2048", "context: \"${CTX:-2048}\""}, []string{"unknown  models: tiny: "}},
 		{"the gate's text", []string{"--fail-on widened", ""}, []string{"changed  gate: "}},
 		{"a value of .env", []string{"TOKEN_FILE=/x", "TOKEN_FILE=/y"}, []string{"unknown  .env: TOKEN_FILE=… -> TOKEN_FILE=…, another value [.env < .env]"}},
 		{"a rule at another place", []string{"{tool: shell, match: git status, approval: auto}", "{tool: shell, match: git push, approval: deny}", "- {tool: shell, match: git push, approval: deny}\n      - {tool: read", "- {tool: shell, match: git status, approval: auto}\n      - {tool: read"}, []string{"narrowed  approvals: shell \"git push\": deny -> shell \"git push\": deny, at another place ["}},

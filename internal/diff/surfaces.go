@@ -46,6 +46,7 @@ var surfaces = []surface{
 	{key: "workshop.workers", by: "workers"},
 	{key: "workshop.approvals", by: "approvals"},
 	{key: "workshop.mcp", by: "servers"},
+	{key: "workshop.models", by: "models"},
 	{key: "workshop.extends.from", by: "workers"},
 	{key: "workshop.extends.version", by: "workers"},
 	{key: "workshop.extends.signer", neutral: "who signed what runs is in the lock"},
@@ -175,6 +176,13 @@ var surfaces = []surface{
 	{key: "workshop.mcp.NAME.args", by: "servers"},
 	{key: "workshop.mcp.NAME.env", by: "servers"},
 	{key: "workshop.mcp.NAME.secrets", by: "servers"},
+	{key: "workshop.models.services", by: "models"},
+	{key: "workshop.models.services.NAME.server", by: "models"},
+	{key: "workshop.models.services.NAME.image", by: "models"},
+	{key: "workshop.models.services.NAME.file", by: "models"},
+	{key: "workshop.models.services.NAME.sha256", by: "models"},
+	{key: "workshop.models.services.NAME.context", by: "models"},
+	{key: "workshop.models.services.NAME.resources", by: "models"},
 }
 
 // name is the surface as rows have it: the path below the container or the worker.

@@ -40,6 +40,10 @@ type Options struct {
 	// EngineDirs are the engine's own directories.
 	EngineDirs []string
 
+	// DataDir is the user's directory of this program's data ($XDG_DATA_HOME/workshop),
+	// where the room of a model may have a file of; empty: nothing of it is mounted.
+	DataDir string
+
 	InitImage, InitVolume string
 
 	// Ports are the numbers of the published ports that the workshop leaves open.

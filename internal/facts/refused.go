@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,9 @@ func refusedPaths(o *Options, projectDir string) hostpath.List {
 	l := hostpath.For(hostpath.Caller{
 		Homes: append(Homes(o.UID, o.lookup), o.Home), Lookup: o.lookup, Project: projectDir,
 	})
+	if o.DataDir != "" {
+		l = slices.DeleteFunc(l, func(r hostpath.Refused) bool { return r.Path == filepath.Clean(o.DataDir) })
+	}
 	add := func(what string, whole bool, paths ...string) {
 		for _, p := range paths {
 			if p != "" {

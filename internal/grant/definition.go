@@ -77,6 +77,24 @@ func CommandText(s *workshop.MCPServer) string {
 	return strings.Join(words, " ")
 }
 
+// ModelText is a model server: what runs, with which file, and its limits.
+func ModelText(s *workshop.ModelService) string {
+	out := s.Name + ": " + s.Server + " of " + s.Image.V + ", " + s.File.V + " with sha256 " + s.SHA256.V
+	if s.Context.V > 0 || s.Context.Source.Template != "" {
+		out += ", context " + asWritten(s.Context)
+	}
+	r := &s.Resources
+	return out + ", memory " + asWritten(r.Memory) + ", cpu " + asWritten(r.CPU) + ", pids " + asWritten(r.PIDs)
+}
+
+// asWritten is a value, or the text with variables that it comes from.
+func asWritten[T any](v workshop.Value[T]) string {
+	if v.Source.Template != "" {
+		return v.Source.Template
+	}
+	return fmt.Sprint(v.V)
+}
+
 // ServerText is an MCP server: its command, and its variables.
 func ServerText(s *workshop.MCPServer) string {
 	out := s.Name + ": " + CommandText(s)

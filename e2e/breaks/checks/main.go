@@ -1,5 +1,5 @@
 // Command checks takes one check out at a time, of e2e/breaks/guard,
-// fences, bounds, watched or ours, and expects that tests of packages fail: see
+// fences, bounds, watched ours or models, and expects that tests of packages fail: see
 // e2e/breaks/guard/README.md. It needs root, as the tests do; the tree is left
 // alone.
 package main

@@ -35,13 +35,9 @@ func NewProgram(sys *System) *Program {
 		if a.Under != "" { // llmdo, or the docker command's plugin
 			a.Self = append(a.Self, "workshop")
 		}
-		a.Self = append(a.Self, BrokerVerb)
 	}
 	return a
 }
-
-// BrokerVerb is the name of the hidden verb that [app.Env.Self] runs.
-const BrokerVerb = "broker"
 
 // RunFunc is a verb's work.
 type RunFunc func(ctx context.Context, cmd *cobra.Command, args []string) error

@@ -70,7 +70,11 @@ token is never an argument, and never printed.`,
 	f.Lookup("keyring").NoOptDefVal = app.OwnEntry
 	f.StringVar(&n.Agent, "ssh-agent", "", "the `fingerprint` of a key in your ssh-agent, as ssh-add -l shows it")
 	_ = cmd.RegisterFlagCompletionFunc("ssh-agent", func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		return command.Beginning(prefix, nil, a.AgentKeys()), cobra.ShellCompDirectiveNoFileComp
+		keys := a.AgentKeys()
+		if len(keys) == 0 {
+			return []string{"SHA256:"}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		return command.Beginning(prefix, nil, keys), cobra.ShellCompDirectiveNoFileComp
 	})
 	f.StringVar(&n.KnownHosts, "known-hosts", "", "the file that has the hosts of the key; default: ~/.ssh/known_hosts")
 	_ = cmd.MarkFlagFilename("known-hosts")

@@ -1,4 +1,5 @@
-// Package model has the verbs about local models, which are llmdo's alone: models compile.
+// Package model has the verbs about local models, which are llmdo's alone: models ls, check,
+// up, down, url and compile.
 package model
 
 import (
@@ -25,7 +26,7 @@ func Command(p *command.Program) *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		RunE:  command.Unknown,
 	}
-	cmd.AddCommand(a.compileCommand())
+	cmd.AddCommand(a.lsCommand(), a.checkCommand(), a.upCommand(), a.downCommand(), a.urlCommand(), a.compileCommand())
 	return cmd
 }
 

@@ -39,6 +39,7 @@ var concepts = []struct {
 		"internal/facts/linux.go":   "the file's device, not its owner",
 
 		"internal/initimage/initbuild/changed_linux.go": "the time of the file's change, not its owner",
+		"internal/model/store/stamp.go":                 "whether it is the file that was read, not its owner",
 		"internal/probe/files.go":                       "it prints what it sees",
 		"internal/workerinit/errno_linux.go":            "PID 1 of a worker links no more than it needs",
 	}},

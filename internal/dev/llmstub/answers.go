@@ -16,7 +16,13 @@ var open = []string{"/health", "/v1/health", "/models", "/v1/models", "/"}
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, prefix := range []string{"", "/v1"} {
-		mux.HandleFunc("GET "+prefix+"/health", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, map[string]any{"status": "ok"}) })
+		mux.HandleFunc("GET "+prefix+"/health", func(w http.ResponseWriter, _ *http.Request) {
+			if s.slow {
+				refuse(w, 503, "unavailable_error", "Loading model")
+				return
+			}
+			answer(w, 200, map[string]any{"status": "ok"})
+		})
 		mux.HandleFunc("GET "+prefix+"/models", s.models)
 		mux.HandleFunc("POST "+prefix+"/chat/completions", s.chat)
 	}

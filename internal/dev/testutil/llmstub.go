@@ -6,6 +6,9 @@ import (
 	"os/exec"
 )
 
+// SlowModel at the end of a model has the stub never load it.
+const SlowModel = "which never loads"
+
 // LLMStub puts a static program at path that stands for llama.cpp's llama-server
 // (internal/dev/llmstub says what it does).
 func LLMStub(path string) error {

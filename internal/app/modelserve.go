@@ -1,0 +1,282 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/llmdo/workshop/internal/lib/clip"
+	"github.com/llmdo/workshop/internal/model/service"
+	"github.com/llmdo/workshop/internal/toolbox/client"
+)
+
+// ModelStart is what the command that starts a model says to the process that serves it, on
+// its stdin.
+type ModelStart struct {
+	Project string `json:"project"`
+	// Directory is the workshop's; Engine is the name of the one that it is on.
+	Directory string `json:"directory"`
+	Engine    string `json:"engine"`
+	Runtime   string `json:"runtime"` // where its socket is
+	Key       string `json:"key"`
+	// Command starts the server in the room; Wait is how long it may take to be ready.
+	Command []string      `json:"command"`
+	Wait    time.Duration `json:"wait"`
+}
+
+// Paths of the socket that are ours: the server of the model has no such.
+const (
+	modelStatusPath   = "/.workshop/status"
+	modelLoopbackPath = "/.workshop/loopback"
+)
+
+// modelAnswer is what these paths answer.
+type modelAnswer struct {
+	Loopback string `json:"loopback,omitempty"` // HOST:PORT
+}
+
+const maxModelStart = 64 << 10 // bytes
+
+// ServeModel is the process that serves a model: it reads a [ModelStart], starts the server
+// in its room, prints a line when that is ready, and carries requests to it until the server
+// or the room has ended, or the socket is gone. The server ends with it.
+func (env *Env) ServeModel(ctx context.Context, in io.Reader, out io.Writer) error {
+	err := env.serveModel(ctx, in, out)
+	if err != nil {
+		fmt.Fprintln(out, firstLine(err)) // who started it shows it, where it wasn't ready
+	}
+	return err
+}
+
+func (env *Env) serveModel(ctx context.Context, in io.Reader, out io.Writer) error {
+	if err := undumpable(); err != nil {
+		return err
+	}
+	var start ModelStart
+	text, err := io.ReadAll(io.LimitReader(in, maxModelStart))
+	if err == nil {
+		err = json.Unmarshal(text, &start)
+	}
+	clear(text)
+	if err != nil || !filepath.IsAbs(start.Runtime) || start.Key == "" {
+		return errors.New("what it is to do can't be read")
+	}
+	socket := modelSocket(start.Runtime)
+	lock, _, err := lockFile(socket + ".lock")
+	if err != nil {
+		return err
+	}
+	if lock == nil {
+		return errors.New("another one serves it already, or loads it")
+	}
+	defer lock.Close()
+	file, err := os.OpenFile(modelLog(start.Runtime), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	logs := &modelLines{to: &boundedLog{f: file}}
+	room, err := env.enterModel(ctx, &start, logs)
+	if err != nil {
+		return err
+	}
+	defer room.session.Close()
+	if err := stopModel(start.Runtime); err != nil {
+		return err
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := os.Chmod(socket, 0o600); err != nil {
+		return err
+	}
+	mine, err := os.Lstat(socket)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, ownReady)
+	if c, ok := out.(io.Closer); ok {
+		c.Close() // who started it waits for no more
+	}
+	g := service.NewGateway(start.Key, room.dial, log.New(logs, "", 0))
+	server := &http.Server{Handler: (&modelHost{gateway: g}).handler(), ReadHeaderTimeout: 30 * time.Second, ErrorLog: log.New(logs, "", 0)}
+	defer server.Close()
+	go func() { _ = server.Serve(l) }()
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case <-room.ended:
+			return nil
+		case <-ctx.Done():
+			return nil
+		case <-look.C:
+			if now, err := os.Lstat(socket); err != nil || !os.SameFile(mine, now) {
+				return nil
+			}
+		}
+	}
+}
+
+// modelRoom is a session with the room of a model, in which the server runs.
+type modelRoom struct {
+	session *client.Session
+	ended   chan struct{} // the server has
+}
+
+// enterModel starts the server, and returns when it is ready.
+func (env *Env) enterModel(ctx context.Context, start *ModelStart, logs *modelLines) (*modelRoom, error) {
+	e, err := env.Engine(ctx, start.Engine, EngineOptions{
+		Lookup: env.Lookup, StateDir: env.StateDir(), CacheDir: env.CacheDir(), Version: env.Version, Project: start.Project,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	conn, err := e.Session(ctx, start.Project, service.Worker, start.Directory)
+	if err != nil {
+		return nil, err
+	}
+	room := &modelRoom{ended: make(chan struct{})}
+	if room.session, err = client.Open(ctx, conn, "llmdo models"); err != nil {
+		return nil, err
+	}
+	var code int
+	var failed error
+	go func() {
+		defer close(room.ended)
+		code, failed = room.session.Exec(ctx, client.Command{Argv: start.Command, Stdout: logs, Stderr: logs})
+	}()
+	late := time.After(start.Wait)
+	for wait := 5 * time.Millisecond; !room.healthy(ctx, start.Key); wait = min(2*wait, time.Second) {
+		select {
+		case <-room.ended:
+			err = failed
+			if err == nil {
+				err = fmt.Errorf("its server ended with exit code %d%s", code, logs.lastWords())
+			}
+		case <-late:
+			err = fmt.Errorf("its server isn't ready after %v%s", start.Wait, logs.lastWords())
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		case <-time.After(wait):
+			continue
+		}
+		room.session.Close()
+		return nil, err
+	}
+	return room, nil
+}
+
+func (m *modelRoom) dial(ctx context.Context) (net.Conn, error) {
+	return m.session.Dial(ctx, service.Port)
+}
+
+func (m *modelRoom) healthy(ctx context.Context, key string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return service.Healthy(ctx, key, m.dial)
+}
+
+// modelHost has what is asked of the process itself.
+type modelHost struct {
+	gateway  *service.Gateway
+	mu       sync.Mutex
+	loopback string
+}
+
+// handler is what the socket serves; each path wants the key.
+func (h *modelHost) handler() http.Handler {
+	mux := http.NewServeMux()
+	answer := func(w http.ResponseWriter, a modelAnswer) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(a)
+	}
+	mux.HandleFunc("GET "+modelStatusPath, func(w http.ResponseWriter, _ *http.Request) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		answer(w, modelAnswer{h.loopback})
+	})
+	mux.HandleFunc("POST "+modelLoopbackPath, func(w http.ResponseWriter, _ *http.Request) {
+		address, err := h.listen()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		answer(w, modelAnswer{address})
+	})
+	return h.gateway.With("/.workshop/", mux)
+}
+
+// listen serves the model on a port of 127.0.0.1, too, the same each time.
+func (h *modelHost) listen() (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.loopback != "" {
+		return h.loopback, nil
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	h.loopback = l.Addr().String()
+	server := &http.Server{Handler: h.gateway, ReadHeaderTimeout: 30 * time.Second}
+	go func() { _ = server.Serve(l) }() // it ends with the process
+	return h.loopback, nil
+}
+
+// modelLines writes what a server prints to a log, line by line, and remembers the last.
+type modelLines struct {
+	mu   sync.Mutex
+	to   io.Writer
+	part []byte
+	last string
+}
+
+func (l *modelLines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.part = append(l.part, p...)
+	for {
+		n, line, err := bufio.ScanLines(l.part, false)
+		if n == 0 && len(l.part) >= maxBrokerLine {
+			n, line = len(l.part), l.part
+		}
+		if n == 0 || err != nil {
+			return len(p), err
+		}
+		if text := string(line); text != "" {
+			l.last = text
+			if _, err := io.WriteString(l.to, text); err != nil {
+				return 0, err
+			}
+		}
+		l.part = append(l.part[:0], l.part[n:]...)
+	}
+}
+
+// lastWords is the last line, for an error.
+func (l *modelLines) lastWords() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := l.last
+	if len(l.part) > 0 {
+		text = string(l.part)
+	}
+	if text == "" {
+		return ""
+	}
+	return ": " + Printable(clip.Bytes(text, 300))
+}
