@@ -112,13 +112,17 @@ func (env *Env) sayLeased(ctx context.Context, dir string, c *creds) error {
 		env.warn("no credential is leased yet: the guard doesn't answer the broker; it goes on trying")
 	}
 	for _, s := range a.Credentials {
+		closed := "its endpoints answer 503 until it is"
+		if c.byName[s.Name].As.Proxy {
+			closed = "nothing is reached through the upstream proxy until it is"
+		}
 		switch s.State {
 		case broker.Leased:
 			env.detail("credential %s (%s): leased for %s", s.Name, Printable(s.Source), Count(s.Lines, "line"))
 		case broker.Waiting:
-			env.warn("the credential %s isn't there yet: %s is still being read; its endpoints answer 503 until it is", s.Name, Printable(s.Source))
+			env.warn("the credential %s isn't there yet: %s is still being read; %s", s.Name, Printable(s.Source), closed)
 		default:
-			env.warn("the credential %s isn't there: %s; its endpoints answer 503 until it is", s.Name, Printable(s.Problem))
+			env.warn("the credential %s isn't there: %s; %s", s.Name, Printable(s.Problem), closed)
 			env.hint("see what it reads: `workshop credential test %s`", s.Name)
 		}
 	}

@@ -241,7 +241,7 @@ func (r *loop) hear(c io.ReadWriteCloser) {
 				r.attached = true
 			case *lease.Refused:
 				if r.core.Refused(m, time.Now()) {
-					r.Log.Printf("credential %s: a host refused it (401)", m.Credential)
+					r.Log.Printf("credential %s: it was refused, by a host (401) or the upstream proxy (407)", m.Credential)
 				}
 			case *lease.Ask:
 				r.ask(m)
