@@ -201,6 +201,28 @@ var standaloneChecks = map[string]func(m *standaloneModel, service string) strin
 		if out, err := exec.Command("docker", try...).CombinedOutput(); err != nil || string(out) != "shut" {
 			return fmt.Sprintf("a container of its network finds %s: %s %v", address, out, err)
 		}
+		if got := m.Control("connect " + address + " limit=500ms")[0].Seen; got == "open" {
+			return "a container of another network reaches " + address
+		}
+		return ""
+	},
+	// A machine that sends this one packets for the container: engines before Docker 28 forward
+	// them to a published port, whichever address that is published at.
+	"routed": func(m *standaloneModel, service string) string {
+		if service == modelServer {
+			return ""
+		}
+		address := net.JoinHostPort(m.inspect(service).NetworkSettings.Networks[m.Project+"_port"].IPAddress, "8080")
+		err := m.Internet.NS().Do(func() error {
+			conn, err := net.DialTimeout("tcp", address, 500*time.Millisecond)
+			if err == nil {
+				conn.Close()
+			}
+			return err
+		})
+		if err == nil {
+			return "another machine reaches " + address
+		}
 		return ""
 	},
 	// Its own address is all that it has: no way on, and no names.

@@ -83,6 +83,7 @@ var standaloneKnobs = []knob{
 	{"networks/port/driver_opts/com.docker.network.bridge.enable_icc", nil, "neighbours"},
 	{"networks/port/driver_opts/com.docker.network.bridge.enable_ip_masquerade", nil, "masquerade"},
 	{"networks/port/ipam/config/0/aux_addresses", nil, "way out"},
+	{"networks/port/ipam/config/0/aux_addresses", nil, "routed"},
 	{"volumes/socket/driver_opts", nil, "mounts"},
 }
 
