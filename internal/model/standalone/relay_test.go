@@ -48,8 +48,12 @@ func relay(t *testing.T, serve func(*net.UnixConn)) (dial func() *net.TCPConn, c
 	}
 	address := free.Addr().String()
 	free.Close()
+	program, err := files.ReadFile("relay.pl")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var said bytes.Buffer
-	cmd = exec.Command(perl, "relay.pl", socket, address, "localhost 127.0.0.1 [::1]")
+	cmd = exec.Command(perl, "-e", string(program), "--", socket, address, "localhost 127.0.0.1 [::1]")
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -182,7 +186,7 @@ func TestRelayEnds(t *testing.T) {
 		if strings.HasPrefix(line, "GET") {
 			return // before its answer
 		}
-		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
 		_, err := io.Copy(io.Discard, c)
 		seen <- err
 	})
@@ -190,7 +194,7 @@ func TestRelayEnds(t *testing.T) {
 	send(t, conn, head)
 	conn.Close()
 	if err := <-seen; err != nil {
-		t.Errorf("the server doesn't see the client's end: %v", err)
+		t.Fatalf("the server doesn't see the client's end: %v", err)
 	}
 	conn = dial()
 	send(t, conn, strings.Replace(head, "POST", "GET", 1))
@@ -198,6 +202,7 @@ func TestRelayEnds(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	_ = cmd.Process.Signal(syscall.SIGTERM)
+	defer time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() }).Stop()
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("at SIGTERM: %v", err)
 	}
@@ -219,8 +224,8 @@ func TestRelayLimits(t *testing.T) {
 		return
 	}
 	_ = idle.SetReadDeadline(time.Now().Add(20 * time.Second))
-	if got := rest(t, idle); got != "" || time.Since(began) < 5*time.Second {
-		t.Errorf("the idle connection got %q after %s", got, time.Since(began))
+	if got := rest(t, idle); t.Failed() || got != "" || time.Since(began) < 5*time.Second {
+		t.Fatalf("the idle connection got %q after %s", got, time.Since(began))
 	}
 	testutil.Eventually(t, "there is room again", func() bool {
 		c := dial()
