@@ -248,6 +248,7 @@ func TestStandaloneModel(t *testing.T) {
 			for _, service := range []string{modelServer, modelPort} {
 				m.Eventually(service+" is healthy", func() bool { return m.inspect(service).State.Health.Status == "healthy" })
 			}
+			m.checklist()
 			m.Stop(modelServer)
 			if status, _, _ := m.ask("GET", "/health"); status != 503 {
 				t.Errorf("without the server: %d, want 503", status)
@@ -266,6 +267,42 @@ func TestStandaloneModel(t *testing.T) {
 				t.Errorf("down: %v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// checklist runs the commands of the page's table, and compares what they print with what it
+// says.
+func (m *standaloneModel) checklist() {
+	m.Helper()
+	page, err := os.ReadFile("../docs/local-models.md")
+	if err != nil {
+		m.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(page), "### Checklist\n")
+	_, script, _ := strings.Cut(list, "```sh\n")
+	script, list, _ = strings.Cut(script, "```\n")
+	list, _, _ = strings.Cut(list, "###")
+	script = strings.ReplaceAll(script, "docker compose ", m.compose+" -p "+m.Project+" ")
+	rows := regexp.MustCompile("(?m)^\\|.*\\| `(.+)` \\| `(.+)` \\|$").FindAllStringSubmatch(list, -1)
+	if got := strings.Count(list, "\n|"); got != len(rows)+2 || got < 20 {
+		m.Errorf("the checklist has %d lines, of which %d are rows with a command", got, len(rows))
+	}
+	bash := func(script string) (string, error) {
+		cmd := exec.Command("bash", "-e", "-c", script)
+		cmd.Dir, cmd.Env = m.Root, append(os.Environ(), m.env...)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	names, err := bash(script + "\ndeclare -p server port")
+	if err != nil {
+		m.Fatalf("%v\n%s", err, names)
+	}
+	for _, row := range rows {
+		out, err := bash(names + row[1])
+		want := strings.ReplaceAll(regexp.QuoteMeta(row[2]), "…", ".*")
+		if got := strings.Join(strings.Fields(out), " "); err != nil || !regexp.MustCompile("^"+want+"$").MatchString(got) {
+			m.Errorf("%s\n\tprints %s (%v), the page says %s", row[1], got, err, row[2])
+		}
 	}
 }
 
