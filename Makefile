@@ -24,7 +24,7 @@ NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
 SBOM        := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 DEADCODE    := golang.org/x/tools/cmd/deadcode@v0.51.0
 
-.PHONY: help build inits programs test test-engines test-user test-short test-race test-vm test-breaks test-verify cross vet lint bench soak dist generate verify demo worker-image fuzz clean
+.PHONY: help build inits programs test test-engines test-user test-short test-race test-vm test-breaks test-verify cross vet lint bench soak dist generate verify demo model-test worker-image fuzz clean
 
 help: ## lists the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -104,6 +104,10 @@ generate: ## files that are made from others: schemas, seccomp filters, docs/ref
 
 verify: generate ## fails when a generated file isn't up to date
 	@git diff --exit-code || { echo "generated files differ: run make generate and commit" >&2; exit 1; }
+
+model-test: ## a real model in a room: FILE=x.gguf, with IMAGE=host the machine's own llama-server
+	$(MAKE) build ARCHES=$$($(GO) env GOARCH)
+	scripts/model-test $(FILE)
 
 demo: ## a worker shows what it can and can't do; ENGINE=docker: on Docker
 	scripts/demo $(if $(ENGINE),-engine $(ENGINE))

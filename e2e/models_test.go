@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -203,6 +204,16 @@ func TestModel(t *testing.T) {
 		t.Errorf("the socket has %v, %v", info.Mode(), err)
 	}
 
+	// What it has, seen from outside: no interface but loopback, and no mount that it may write
+	// but memory.
+	pid := pidOf(t, "/app/llama-server")
+	if names := interfacesOf(t, pid); !slices.Equal(names, []string{"lo"}) {
+		t.Errorf("its interfaces are %v", names)
+	}
+	if rw := writableMounts(t, pid); len(rw) > 0 {
+		t.Errorf("it may write to %v", rw)
+	}
+
 	// What a server that was taken over would try, and does on request.
 	hostile := func(path string) string {
 		code, text := at.ask("POST", path, "", at.bearer())
@@ -299,7 +310,8 @@ func TestModelFiles(t *testing.T) {
 	} else if code, text := again.ask("GET", "/v1/models", "", again.bearer()); code != 200 {
 		t.Errorf("started again: %d %s", code, text)
 	}
-	m.llmdo(0, "down")
+	m.Up() // the directory's own workshop, of another name
+	m.Expect(0, "down")
 	if left := m.Leftovers(); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}

@@ -206,8 +206,7 @@ func (env *Env) modelRooms(t ProjectRef) []ProjectRef {
 	records, _ := facts.Records(env.recordsDir()) // what can't be read is for doctor
 	var out []ProjectRef
 	for _, r := range records {
-		_, model := r.Granted[service.Worker]
-		if model && len(r.Granted) == 1 && !r.Down && r.Dir == t.Dir && strings.HasPrefix(r.Project, ownName(t.Name, service.Suffix(""))) {
+		if r.Model && !r.Down && r.Dir == t.Dir && strings.HasPrefix(r.Project, ownName(t.Name, service.Suffix(""))) {
 			ref := t
 			ref.Name = r.Project
 			out = append(out, ref)

@@ -77,7 +77,7 @@ func (env *Env) Find(ctx context.Context) (ProjectRef, error) {
 // it, nearest first.
 func (env *Env) recordedHere(all []*facts.Record) []*facts.Record {
 	here := RealPath(env.Dir)
-	all = slices.DeleteFunc(slices.Clone(all), func(r *facts.Record) bool { return r.Down || r.OneOff || !subpath.Within(here, r.Dir) })
+	all = slices.DeleteFunc(slices.Clone(all), func(r *facts.Record) bool { return r.Down || r.OneOff || r.Model || !subpath.Within(here, r.Dir) })
 	slices.SortFunc(all, func(x, y *facts.Record) int { return len(y.Dir) - len(x.Dir) })
 	return all
 }
@@ -186,7 +186,7 @@ func (env *Env) foreignError(t ProjectRef, err error) error {
 		return EngineError(err)
 	}
 	all, _ := facts.Records(env.recordsDir())
-	i := slices.IndexFunc(all, func(r *facts.Record) bool { return r.Dir == t.Dir && !r.Down && !r.OneOff && r.Project != t.Name })
+	i := slices.IndexFunc(all, func(r *facts.Record) bool { return r.Dir == t.Dir && !r.Down && !r.OneOff && !r.Model && r.Project != t.Name })
 	if i < 0 {
 		return EngineError(err)
 	}

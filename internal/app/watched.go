@@ -35,7 +35,8 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if env.recordsDir() == "" {
 		return Fail(CodeFailed, "no directory to note what is brought up in (B8): neither HOME nor XDG_STATE_HOME is set")
 	}
-	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "" && ready.run == nil, contained)
+	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "" && ready.run == nil && !ready.model, contained)
+	r.Model = ready.model
 	texts := ready.definition()
 	if r.OneOff = ready.run != nil; ready.flags {
 		r.Own = env.ownFiles(ctx, r)
