@@ -186,7 +186,9 @@ func (env *Env) foreignError(t ProjectRef, err error) error {
 		return EngineError(err)
 	}
 	all, _ := facts.Records(env.recordsDir())
-	i := slices.IndexFunc(all, func(r *facts.Record) bool { return r.Dir == t.Dir && !r.Down && !r.OneOff && !r.Model && r.Project != t.Name })
+	i := slices.IndexFunc(all, func(r *facts.Record) bool {
+		return r.Dir == t.Dir && !r.Down && !r.OneOff && !r.Model && r.Project != t.Name
+	})
 	if i < 0 {
 		return EngineError(err)
 	}

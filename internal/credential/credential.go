@@ -62,7 +62,7 @@ func (c *Credential) HostText(h Host) string {
 
 // ParseAgentHost is [ParseHost] for a key of an agent: its port is 22, if none is given.
 func ParseAgentHost(text string) (Host, error) { return parseHost(text, 22) }
-func (h Host) withPort() string { return net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port))) }
+func (h Host) withPort() string                { return net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port))) }
 
 // From says in words where the credential is.
 func (c *Credential) From() string {

@@ -55,7 +55,7 @@ type Record struct {
 	OneOff bool `json:",omitempty"`
 	// Model: it is the room of a model of the directory's workshop.
 	Model bool `json:",omitempty"`
-	at     string
+	at    string
 }
 
 // Grant is what a worker is granted, in words: by facet, such as "memory".
