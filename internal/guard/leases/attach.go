@@ -1,7 +1,9 @@
 package leases
 
 import (
+	"maps"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/llmdo/workshop/internal/guard/lease"
@@ -101,8 +103,8 @@ func (s *Store) news(a *attached) (out []any) {
 	if a.lines {
 		out = append(out, &lease.Lines{Lines: s.lines})
 	}
-	for c, g := range a.refused {
-		out = append(out, &lease.Refused{Credential: c, Generation: g})
+	for _, c := range slices.Sorted(maps.Keys(a.refused)) {
+		out = append(out, &lease.Refused{Credential: c, Generation: a.refused[c]})
 	}
 	out = append(out, a.asks...)
 	a.lines, a.asks = false, nil
