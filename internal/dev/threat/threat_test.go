@@ -11,7 +11,7 @@ import (
 )
 
 // counts are how many items each letter has.
-var counts = map[string]int{"D": 13, "N": 10, "T": 10, "P": 5, "L": 12, "S": 11, "K": 15, "W": 11, "F": 32, "H": 10, "C": 16}
+var counts = map[string]int{"D": 13, "N": 10, "T": 10, "P": 5, "L": 12, "S": 11, "K": 16, "W": 11, "F": 32, "H": 10, "C": 16}
 
 // TestEveryItemOnce: the catalogue has each number once and in order, and an
 // answer to it.
