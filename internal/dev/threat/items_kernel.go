@@ -86,4 +86,11 @@ var kernelItems = []Item{
 		Status: Closed, Answer: "Only runtimes that share the kernel and add nothing are accepted; without a room, also [those of your settings](engines.md), which `up` names",
 		Promises: []string{"B6", "B30"}, Tests: []string{"compose TestRuntimes", "internal/app TestRuntimesOfTheUser", "internal/cli/lifecycle TestWorkerLine", "internal/app TestGrantThatNoUpHasSaid"},
 	},
+	{
+		ID: "K16", Attack: "A local model's file, or a request, takes its server over; a page of a browser or another user asks it",
+		Fell:   []string{"Ollama (CVE-2024-28224, rebinding)", "llama.cpp (CVE-2026-21869)", "vLLM (CVE-2026-22807)"},
+		Status: Closed, Answer: "Its room has no network, and no mount but the model, read-only; the host alone reaches it, through its door, with a key; requests of pages and for other hosts than localhost are refused",
+		Remedy:   "`--loopback` and the standalone Compose file have a port of 127.0.0.1: the key is the only lock there",
+		Promises: []string{"B3", "B20", "B44"}, Tests: []string{"e2e TestModel", "internal/model/service TestGateway", "e2e TestStandaloneModel", "e2e TestStandaloneModel_Knobs"},
+	},
 }

@@ -56,7 +56,7 @@ var noTry = map[string]string{
 	"D10": "it is what name servers answer", "D11": "it is what name servers answer", "N3": "nothing tells it apart: it is open", "N5": "it is bytes of a hello, which the parser's tests have",
 	"T10": "it comes from outside", "P4": "it is the guard's own way out", "P5": "it is what the guard writes", "L1": "it is about a moment", "L4": "it is about a moment", "L6": "it is about a moment",
 	"K1": "it is no packet", "K2": "it is no packet", "K3": "it is no packet", "K4": "it is no packet", "K5": "it is no packet", "K6": "it is no packet", "K7": "it is no packet",
-	"K8": "it is no packet", "K9": "it is no packet", "K10": "it is no packet", "K11": "it is no packet", "K12": "it is no packet", "K13": "it is no packet", "K14": "it is no packet", "K15": "it is no packet",
+	"K8": "it is no packet", "K9": "it is no packet", "K10": "it is no packet", "K11": "it is no packet", "K12": "it is no packet", "K13": "it is no packet", "K14": "it is no packet", "K15": "it is no packet", "K16": "it comes from outside",
 	"W1": "it is no packet", "W2": "it is no packet", "W3": "it is no packet", "W4": "it is no packet", "W5": "it is no packet", "W6": "it is no packet", "W7": "it is no packet", "W8": "it is no packet", "W9": "it is no packet", "W10": "it is no packet", "W11": "it is no packet",
 	"F6": "it is no packet", "F7": "it is no packet", "F8": "it is no packet", "F9": "it is no packet", "S8": "it is no packet", "S9": "it is no packet",
 	"F10": "it is no packet",
