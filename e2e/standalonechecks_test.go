@@ -7,10 +7,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -195,7 +193,7 @@ var standaloneChecks = map[string]func(m *standaloneModel, service string) strin
 		if service == modelServer {
 			return ""
 		}
-		address := net.JoinHostPort(m.inspect(service).NetworkSettings.Networks[m.Project+"_port"].IPAddress, "8080")
+		address := m.served()
 		try := []string{"run", "--rm", "--network", m.Project + "_port", "--entrypoint", "/usr/bin/perl", m.image, "-MIO::Socket::INET", "-e",
 			`print IO::Socket::INET->new(PeerAddr => "` + address + `", Timeout => 1) ? "open" : "shut"`}
 		if out, err := exec.Command("docker", try...).CombinedOutput(); err != nil || string(out) != "shut" {
@@ -212,7 +210,7 @@ var standaloneChecks = map[string]func(m *standaloneModel, service string) strin
 		if service == modelServer {
 			return ""
 		}
-		address := net.JoinHostPort(m.inspect(service).NetworkSettings.Networks[m.Project+"_port"].IPAddress, "8080")
+		address := m.served()
 		err := m.Internet.NS().Do(func() error {
 			conn, err := net.DialTimeout("tcp", address, 500*time.Millisecond)
 			if err == nil {
@@ -265,11 +263,8 @@ var standaloneChecks = map[string]func(m *standaloneModel, service string) strin
 		})
 	},
 	"other hosts": func(m *standaloneModel, _ string) string {
-		status := 0
-		m.Eventually("the port is served", func() bool {
-			status, _, _ = m.ask("GET", "/health", "Host: page.example.org:8080")
-			return status != 0
-		})
+		m.served()
+		status, _, _ := m.ask("GET", "/health", "Host: page.example.org:8080")
 		return differs(status, 403)
 	},
 	"origins": func(m *standaloneModel, _ string) string {
@@ -313,89 +308,4 @@ func (m *standaloneModel) checkAll() map[string]string {
 		}
 	}
 	return problems
-}
-
-func differs[T any](got, want T) string {
-	if fmt.Sprint(got) == fmt.Sprint(want) {
-		return ""
-	}
-	return fmt.Sprintf("%v, want %v", got, want)
-}
-
-// standaloneProbes are made in a container at once: each start of a program there takes
-// longer than all of them.
-var standaloneProbes = []string{"mount /", "writable", "status CapBnd", "status CapEff", "status NoNewPrivs", "status Seccomp", "bind tcp 0.0.0.0:534", "interfaces",
-	"connect " + testnet.Evil + ":9000 limit=100ms"}
-
-// seen is what one of them saw.
-func (m *standaloneModel) seen(service, probe string) string {
-	m.Helper()
-	id := m.Inspect(service).ID
-	if m.probed[id] == nil {
-		m.probed[id] = map[string]string{}
-		for i, r := range m.Probe(service, standaloneProbes...) {
-			m.probed[id][standaloneProbes[i]] = r.Seen
-		}
-	}
-	return m.probed[id][probe]
-}
-
-func (m *standaloneModel) saw(service, probe, want string) string {
-	m.Helper()
-	if got := m.seen(service, probe); got != want {
-		return fmt.Sprintf("%s: %s, want %s. ", probe, got, want)
-	}
-	return ""
-}
-
-func (m *standaloneModel) limit(service, name, want string) string {
-	m.Helper()
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(m.Pid(service)), "limits"))
-	if err != nil {
-		return err.Error()
-	}
-	_, rest, _ := strings.Cut(string(b), name)
-	if f := strings.Fields(rest); len(f) > 1 {
-		return differs(f[:2], []string{want, want})
-	}
-	return "no " + name
-}
-
-// ofServer is a file of /proc of llama-server, once the program before it has become it.
-func (m *standaloneModel) ofServer(name string) (text string) {
-	m.Helper()
-	read := func(name string) string {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", m.Pid(modelServer), name))
-		if err != nil {
-			m.Fatal(err)
-		}
-		return string(b)
-	}
-	m.Eventually("llama-server runs", func() bool { return strings.HasPrefix(read("cmdline"), "/app/llama-server\x00") })
-	return read(name)
-}
-
-// listen makes a process of the server's container listen on one more port.
-func (m *standaloneModel) listen(port int) error {
-	_, err := exec.Command("docker", "exec", "-d", m.Inspect(modelServer).ID, "/usr/bin/perl", "-MIO::Socket::INET", "-e",
-		fmt.Sprintf("my $l = IO::Socket::INET->new(LocalPort => %d, Listen => 5, ReuseAddr => 1) or exit 1; 1 while $l->accept", port)).Output()
-	if err != nil {
-		return err
-	}
-	problem := m.eventually(func() string {
-		return differs(m.Probe(modelServer, fmt.Sprintf("connect 127.0.0.1:%d", port))[0].Seen, "open")
-	})
-	if problem != "" {
-		return fmt.Errorf("the second listener: %s", problem)
-	}
-	return nil
-}
-
-// eventually asks until there is no problem, for two seconds.
-func (m *standaloneModel) eventually(ask func() string) (problem string) {
-	for end := time.Now().Add(2 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		if problem = ask(); problem == "" || time.Now().After(end) {
-			return problem
-		}
-	}
 }
