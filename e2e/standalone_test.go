@@ -265,9 +265,6 @@ func TestStandaloneModel(t *testing.T) {
 				t.Errorf("down left %v", left)
 			}
 			m.key()
-			if out, err := m.run("down", "-v", "-t", "0"); err != nil {
-				t.Errorf("down: %v\n%s", err, out)
-			}
 		})
 	}
 }
@@ -335,15 +332,23 @@ func (m *standaloneModel) attack() {
 // key: without one any key serves, with one nothing but what llama-server itself leaves open.
 func (m *standaloneModel) key() {
 	m.Helper()
-	without := m.env
-	m.env = append(slices.Clone(m.env), "LOCAL_LLM_KEY=of-this-test")
-	defer func() { m.env = without }()
+	text, err := os.ReadFile(filepath.Join(m.Root, standaloneFile))
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.Write("docker/compose.yaml", string(text))
+	m.Write("docker/.env", "LOCAL_LLM_KEY=of-this-test\n") // beside the file: both read it there alone
+	defer func(file string) { m.file = file }(m.file)
+	m.file = filepath.Join(m.Dir, "docker/compose.yaml")
 	m.up()
 	m.Eventually("the model answers", m.answers)
 	for key, want := range map[string]int{"": 401, "Authorization: Bearer x": 401, "Authorization: Bearer of-this-test": 200} {
 		if status, _, _ := m.ask("POST", "/v1/chat/completions", key); status != want {
 			m.Errorf("%q: %d, want %d", key, status, want)
 		}
+	}
+	if out, err := m.run("down", "-v", "-t", "0"); err != nil {
+		m.Errorf("down: %v\n%s", err, out)
 	}
 }
 

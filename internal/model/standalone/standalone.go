@@ -10,7 +10,7 @@ import (
 	"github.com/llmdo/workshop/diag"
 )
 
-//go:generate go run ../../../cmd/llmdo models compile --standalone --output ../../../docker/compose.local-llm.yaml
+//go:generate go run ../../../cmd/llmdo models compile --standalone --quiet --output ../../../docker/compose.local-llm.yaml
 
 // Image is llama.cpp's server, for processors, of build b11176. The digest is the one
 // that public configurations of it name; docs/local-models.md says how to check it.
