@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,37 +43,21 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 		return err
 	}
 	var start BrokerStart
-	text, err := io.ReadAll(io.LimitReader(in, maxBrokerStart))
-	if err == nil {
-		err = json.Unmarshal(text, &start)
+	if err := readStart(in, maxBrokerStart, &start); err != nil || !filepath.IsAbs(start.Runtime) {
+		return errStart
 	}
-	clear(text)
-	if err != nil || !filepath.IsAbs(start.Runtime) {
-		return errors.New("what it is to do can't be read")
-	}
-	// Next to the socket: it goes with the directory.
-	lock, _, err := lockFile(brokerSocket(start.Runtime) + ".lock")
+	socket := brokerSocket(start.Runtime)
+	lock, err := lockOwn(socket)
 	if err != nil {
 		return err
 	}
-	if lock == nil {
-		return errors.New("another one is there")
-	}
 	defer lock.Close()
-	socket := brokerSocket(start.Runtime)
-	l, err := net.Listen("unix", socket)
+	l, err := listenOwn(socket)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	if err := os.Chmod(socket, 0o600); err != nil {
-		return err
-	}
-	mine, err := os.Lstat(socket)
-	if err != nil {
-		return err
-	}
-	logs, err := os.OpenFile(brokerSocket(start.Runtime)+".log", os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	logs, err := os.OpenFile(socket+".log", os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
@@ -113,10 +96,7 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 		Ask: func(ctx context.Context, m *lease.Ask) (lease.Decided, error) {
 			return env.askPush(ctx, *use.Load(), m)
 		},
-		Gone: func() bool {
-			now, err := os.Lstat(socket)
-			return err != nil || !os.SameFile(mine, now)
-		},
+		Gone: l.gone,
 		Idle: brokerIdle,
 		Log:  log.New(&boundedLog{f: logs}, "", log.LstdFlags|log.LUTC),
 	}
@@ -129,10 +109,7 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 	s.Read = func(ctx context.Context, c credential.Credential) (broker.Value, error) {
 		return readCredential(ctx, c, lookup)
 	}
-	fmt.Fprintln(out, ownReady)
-	if c, ok := out.(io.Closer); ok {
-		c.Close() // who started it waits for no more
-	}
+	sayReady(out)
 	err = s.Run(ctx, l)
 	s.Log.Printf("ends: %v", err)
 	if broker.IsStop(err) || errors.Is(err, broker.ErrIdle) {

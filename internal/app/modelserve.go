@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -63,21 +62,13 @@ func (env *Env) serveModel(ctx context.Context, in io.Reader, out io.Writer) err
 		return err
 	}
 	var start ModelStart
-	text, err := io.ReadAll(io.LimitReader(in, maxModelStart))
-	if err == nil {
-		err = json.Unmarshal(text, &start)
-	}
-	clear(text)
-	if err != nil || !filepath.IsAbs(start.Runtime) || start.Key == "" {
-		return errors.New("what it is to do can't be read")
+	if err := readStart(in, maxModelStart, &start); err != nil || !filepath.IsAbs(start.Runtime) || start.Key == "" {
+		return errStart
 	}
 	socket := modelSocket(start.Runtime)
-	lock, _, err := lockFile(socket + ".lock")
+	lock, err := lockOwn(socket)
 	if err != nil {
 		return err
-	}
-	if lock == nil {
-		return errors.New("another one serves it already, or loads it")
 	}
 	defer lock.Close()
 	file, err := os.OpenFile(modelLog(start.Runtime), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -94,22 +85,12 @@ func (env *Env) serveModel(ctx context.Context, in io.Reader, out io.Writer) err
 	if err := stopModel(start.Runtime); err != nil {
 		return err
 	}
-	l, err := net.Listen("unix", socket)
+	l, err := listenOwn(socket)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	if err := os.Chmod(socket, 0o600); err != nil {
-		return err
-	}
-	mine, err := os.Lstat(socket)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(out, ownReady)
-	if c, ok := out.(io.Closer); ok {
-		c.Close() // who started it waits for no more
-	}
+	sayReady(out)
 	g := service.NewGateway(start.Key, room.dial, log.New(logs, "", 0))
 	server := &http.Server{Handler: (&modelHost{gateway: g}).handler(), ReadHeaderTimeout: 30 * time.Second, ErrorLog: log.New(logs, "", 0)}
 	defer server.Close()
@@ -123,7 +104,7 @@ func (env *Env) serveModel(ctx context.Context, in io.Reader, out io.Writer) err
 		case <-ctx.Done():
 			return nil
 		case <-look.C:
-			if now, err := os.Lstat(socket); err != nil || !os.SameFile(mine, now) {
+			if l.gone() {
 				return nil
 			}
 		}

@@ -6,10 +6,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/lib/procgroup"
@@ -79,4 +84,62 @@ func engineVariables(env *Env) (out []string) {
 		}
 	}
 	return out
+}
+
+var errStart = errors.New("what it is to do can't be read")
+
+// readStart reads what startOwn says, at most so many bytes.
+func readStart(in io.Reader, most int64, start any) error {
+	text, err := io.ReadAll(io.LimitReader(in, most))
+	defer clear(text)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, start)
+}
+
+// lockOwn keeps a second process from a socket. The lock is next to it: it goes with the
+// directory.
+func lockOwn(socket string) (*flock.Flock, error) {
+	lock, _, err := lockFile(socket + ".lock")
+	if err == nil && lock == nil {
+		err = errors.New("another one is there")
+	}
+	return lock, err
+}
+
+// ownListener is the socket of such a process, which is its user's alone.
+type ownListener struct {
+	net.Listener
+	socket string
+	mine   os.FileInfo
+}
+
+func listenOwn(socket string) (*ownListener, error) {
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	if err = os.Chmod(socket, 0o600); err == nil {
+		var mine os.FileInfo
+		if mine, err = os.Lstat(socket); err == nil {
+			return &ownListener{l, socket, mine}, nil
+		}
+	}
+	l.Close()
+	return nil, err
+}
+
+// gone reports whether the socket isn't there any more: the process is to end.
+func (l *ownListener) gone() bool {
+	now, err := os.Lstat(l.socket)
+	return err != nil || !os.SameFile(l.mine, now)
+}
+
+// sayReady tells who started the process that it serves: they wait for no more.
+func sayReady(out io.Writer) {
+	fmt.Fprintln(out, ownReady)
+	if c, ok := out.(io.Closer); ok {
+		c.Close()
+	}
 }
