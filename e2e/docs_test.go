@@ -25,7 +25,7 @@ func TestDocs(t *testing.T) {
 	scenario.OnlyRootless(t, "the pages are for an ordinary user, on a machine whose names and certificates are the test internet's")
 	root := scenario.TheLab(t).Root
 	var pages []string
-	for _, pattern := range []string{"README.md", "docs/recipes/*.md", "docs/troubleshooting.md", "docs/network.md", "docs/credentials.md"} {
+	for _, pattern := range []string{"README.md", "docs/recipes/*.md", "docs/troubleshooting.md", "docs/network.md", "docs/credentials.md", "docs/egress-proxy.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %v %v", pattern, found, err)

@@ -26,7 +26,8 @@ func TestExamplesComeUp(t *testing.T) {
 	}
 	scenario.Own(t, filepath.Dir(author))
 	environment := map[string][]string{
-		"full": {"GITHUB_TOKEN=for-the-example", "WORKER_TAG=1.4", "SCANNER_TOOLS=none", "ANTHROPIC_API_KEY=for-the-example", "GIT_CONFIG_GLOBAL=" + author},
+		"full":         {"GITHUB_TOKEN=for-the-example", "WORKER_TAG=1.4", "SCANNER_TOOLS=none", "ANTHROPIC_API_KEY=for-the-example", "GIT_CONFIG_GLOBAL=" + author},
+		"egress-proxy": {"SQUID_LOGIN=for:the-example"},
 	}
 	for _, file := range files {
 		name := filepath.Base(filepath.Dir(file))
@@ -61,6 +62,7 @@ func TestExamplesComeUp(t *testing.T) {
 				dir := s.TempDir()
 				known := userFile(t, dir, "known_hosts", "github.com "+string(public)) // whichever key
 				file := userFile(t, dir, "credentials.yaml", "anthropic: {env: ANTHROPIC_API_KEY, hosts: [api.anthropic.com], as: {header: x-api-key}}\n"+
+					"squid: {env: SQUID_LOGIN, hosts: [\"squid.example:3128\"], as: proxy}\n"+
 					"work-key: {ssh_agent: \""+fingerprint+"\", hosts: [github.com], known_hosts: "+known+"}\n")
 				s.Env = append(s.Env, "SSH_AUTH_SOCK="+agent)
 				flags = append(flags, "--credentials", file)

@@ -1,6 +1,8 @@
 package firewall
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -51,6 +53,13 @@ var canaryNames = names("use-application-dns.net mask.icloud.com mask-h2.icloud.
 // over HTTPS, TLS or QUIC, of a relay to one, or asked for to learn whether one
 // may be used.
 func IsDoH(n Name) bool { return under(resolverNames(), n) || isCanary(n) }
+
+// DoHNames returns the names that [IsDoH] knows, sorted; it has those below them, too.
+func DoHNames() []string {
+	all := maps.Clone(resolverNames())
+	maps.Copy(all, canaryNames())
+	return slices.Sorted(maps.Keys(all))
+}
 
 // isCanary reports whether a name, or one above it, is asked for to learn whether
 // another resolver may be used.

@@ -17,6 +17,13 @@ type HostPattern struct {
 	name string // canonical, without the stars
 }
 
+// Bounds of the names under a wildcard that the guard looks up. A label of 40 octets holds
+// a SHA-1 in hexadecimal, as content networks use; real names are far shorter than 120.
+const (
+	MaxWildLabel = 40
+	MaxWildName  = 120
+)
+
 type hostKind uint8
 
 const (
@@ -136,6 +143,18 @@ func (p HostPattern) Name() (Name, bool) {
 		return Name{}, false
 	}
 	return Name{p.name}, true
+}
+
+// Base returns the name without the stars, and how many labels more a name that matches
+// has: none, one, or for ** at least one, which is -1.
+func (p HostPattern) Base() (name string, more int) {
+	switch p.kind {
+	case hostOne:
+		return p.name, 1
+	case hostMany:
+		return p.name, -1
+	}
+	return p.name, 0
 }
 
 // IsWildcard reports whether the pattern has stars.

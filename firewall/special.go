@@ -1,11 +1,18 @@
 package firewall
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // unopenable are names, with those below, that no line opens: the room's own, and
 // those that are never looked up (RFC 6761 §6.3 and §6.4, RFC 7686 §2) or only in
 // reverse.
 var unopenable = names("localhost " + ReadyName + " onion invalid in-addr.arpa ip6.arpa")
+
+// UnopenableNames returns the names that no line opens, nor those below them, sorted.
+func UnopenableNames() []string { return slices.Sorted(maps.Keys(unopenable())) }
 
 // Unopenable reports whether a line with the pattern opens nothing.
 func (p HostPattern) Unopenable() bool { return under(unopenable(), Name{p.name}) }

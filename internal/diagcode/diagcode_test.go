@@ -55,7 +55,7 @@ var kebab = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 // is given as Code, and to parameters called code.
 func sourceCodes(t *testing.T) map[string]string {
 	codes := map[string]string{}
-	for _, dir := range []string{"../../workshop", "../../compose", "../facts", "../importer", "../app", "../lock"} {
+	for _, dir := range []string{"../../workshop", "../../compose", "../facts", "../importer", "../app", "../lock", "../egressacl"} {
 		files := token.NewFileSet()
 		var parsed []*ast.File
 		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {

@@ -23,6 +23,7 @@ or refused, and changes it while the workers run.`,
 		a.reloadCommand(),
 		a.logCommand(),
 		a.explainCommand(),
+		a.exportCommand(),
 		a.showCommand(),
 		a.suggestCommand(),
 	)

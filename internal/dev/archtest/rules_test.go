@@ -78,6 +78,13 @@ var rules = append(apart("/internal/cli/", verbs, "what two groups of verbs shar
 		{module + "/internal/engine/...", "never upward"},
 		{module + "/internal/cli/...", "never upward"},
 	}, effects...)},
+	{from: module + "/internal/egressacl", bans: append([]ban{
+		{module + "/workshop/...", "a policy is all that it needs"},
+		{module + "/compose/...", "never upward"},
+		{module + "/internal/engine/...", "never upward"},
+		{module + "/internal/app", "never upward"},
+		{module + "/internal/cli/...", "never upward"},
+	}, effects...)},
 	{from: module + "/internal/diff", bans: append([]ban{
 		{module + "/compose/...", "what is granted is compared, not how it is compiled"},
 		{module + "/internal/engine/...", "both sides are text"},

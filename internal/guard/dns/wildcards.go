@@ -9,12 +9,10 @@ import (
 	"github.com/llmdo/workshop/internal/guard/events"
 )
 
-// Bounds of the names under a wildcard. A label of 40 octets holds a SHA-1 in
-// hexadecimal, as content networks use; real names are far shorter than 120. A web
-// page needs fewer than 60 new names at once.
+// Bounds of the names under a wildcard. A web page needs fewer than 60 new names at once.
 const (
-	maxWildLabel = 40
-	maxWildName  = 120
+	maxWildLabel = firewall.MaxWildLabel
+	maxWildName  = firewall.MaxWildName
 	wildBurst    = 60
 	wildEvery    = time.Second // per further new name
 )

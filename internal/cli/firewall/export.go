@@ -1,0 +1,73 @@
+package firewall
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmdo/workshop/internal/app"
+	"github.com/llmdo/workshop/internal/cli/command"
+	"github.com/llmdo/workshop/internal/diagtext"
+)
+
+// exportOptions are the flags of firewall export.
+type exportOptions struct {
+	target, worker, guard string
+	strict                bool
+}
+
+// exportTargets are the values of --for.
+var exportTargets = []string{"squid", "envoy"}
+
+func (a verbs) exportCommand() *cobra.Command {
+	var o exportOptions
+	cmd := &cobra.Command{
+		Use:   "export --for squid|envoy",
+		Short: "Write the network policy as rules of an egress proxy",
+		Long: `export prints what workshop.yaml lets workers reach as rules of an egress proxy that
+you run: lines that squid.conf includes, or a configuration of Envoy. No engine is
+asked. What the proxy can't decide is closed there, and a warning names the line;
+so is each line by which it allows more or less than the guard.
+
+Rules are for clients that ask the proxy themselves. A guard that chains through it
+(network.proxy) sends it addresses: --guard names its user at squid, who may connect
+to those on the ports of the policy.`,
+		Example: `  workshop firewall export --for squid > /etc/squid/workshop.conf
+  workshop firewall export --for squid --guard workshop-guard --worker builder
+  workshop firewall export --for envoy --strict > envoy.json`,
+		Args: command.Args(0, 0),
+		RunE: a.Run(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+			if !slices.Contains(exportTargets, o.target) {
+				return command.UsageError(cmd, "--for %q: one of %s", o.target, strings.Join(exportTargets, ", "))
+			}
+			return a.exportACL(ctx, o)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.target, "for", "", "what the rules are for: "+strings.Join(exportTargets, ", "))
+	f.StringVar(&o.worker, "worker", "", "only what this worker may reach")
+	f.StringVar(&o.guard, "guard", "", "the user by whom squid knows the workshop's guard")
+	f.BoolVar(&o.strict, "strict", false, "warnings fail too")
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(exportTargets, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// exportACL prints the rules, and what they can't say on the standard error.
+func (a verbs) exportACL(ctx context.Context, o exportOptions) error {
+	out, err := a.ExportACL(ctx, o.target, o.worker, o.guard)
+	if err != nil {
+		return err
+	}
+	if len(out.Diagnostics) > 0 {
+		if err := diagtext.Text(a.Err, out.Diagnostics, diagtext.TextOptions{Sources: out.Sources, Width: a.Columns(a.Err)}); err != nil {
+			return err
+		}
+	}
+	if code := out.Code(o.strict); code != app.CodeOK {
+		return app.Exit(code)
+	}
+	_, err = a.Out.Write(out.Text)
+	return err
+}

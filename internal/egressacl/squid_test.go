@@ -1,0 +1,247 @@
+//go:build linux
+
+package egressacl
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+)
+
+const squidAt = "198.51.100.80:3128"
+
+// startSquid runs Debian's squid in the test internet with a file of ours, until the test
+// ends.
+func startSquid(t *testing.T, in *testnet.Internet, acls []byte) {
+	t.Helper()
+	program, err := exec.LookPath("squid")
+	if err != nil {
+		program = "/usr/sbin/squid"
+	}
+	_, err = os.Stat(program)
+	testutil.Require(t, err == nil, "there is no squid (scripts/need squid=squid)")
+	dir, err := os.MkdirTemp("", "squid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if u, err := user.Lookup("proxy"); err == nil { // as whom it runs
+		uid, _ := strconv.Atoi(u.Uid)
+		gid, _ := strconv.Atoi(u.Gid)
+		if err := os.Chown(dir, uid, gid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	log := filepath.Join(dir, "cache.log")
+	conf := write("squid.conf", "http_port "+squidAt+"\npid_filename none\ncache_log "+log+"\naccess_log stdio:"+filepath.Join(dir, "access.log")+"\n"+
+		"dns_nameservers "+testnet.DNS+"\nhosts_file none\nvisible_hostname squid.example\nshutdown_lifetime 0 seconds\nnegative_dns_ttl 1 second\nconnect_timeout 2 seconds\nread_timeout 2 seconds\nconnect_retries 0\nforward_max_tries 1\npinger_enable off\n"+
+		"auth_param basic program /usr/lib/squid/basic_ncsa_auth "+write("passwords", "workshop-guard:$1$abcdefgh$cHJi5PXp/ki/ktXzqlk6I1\n")+"\n"+
+		"include "+write("acls.conf", string(acls))+"\n")
+	cmd := exec.Command(program, "-N", "-f", conf)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := in.NS().Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-ended
+		if text, _ := os.ReadFile(log); t.Failed() || bytes.Contains(text, []byte("WARNING: (")) {
+			t.Logf("%s", text)
+		}
+	})
+	for range 200 {
+		if text, _ := os.ReadFile(log); bytes.Contains(text, []byte("Accepting HTTP")) {
+			return
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			text, _ := os.ReadFile(log)
+			t.Fatalf("squid ended: %v\n%s", err, text)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	t.Fatal("squid doesn't listen")
+}
+
+func dialSquid(in *testnet.Internet) (c net.Conn, err error) {
+	err = in.NS().Do(func() (err error) { c, err = net.DialTimeout("tcp", squidAt, 5*time.Second); return err })
+	return c, err
+}
+
+// ask sends a request to squid, and returns its status, and whether it is squid's own.
+func ask(t *testing.T, in *testnet.Internet, method, target, headers string) (status int, own bool) {
+	t.Helper()
+	c, err := dialSquid(in)
+	if err != nil {
+		t.Error(err)
+		return 0, false
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	host := strings.TrimSuffix(strings.TrimPrefix(target, "http://"), "/")
+	_, _ = fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n\r\n", method, target, host, headers)
+	r, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
+	if err != nil {
+		t.Errorf("%s %s: %v", method, target, err)
+		return 0, false
+	}
+	if method != http.MethodConnect {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}
+	return r.StatusCode, r.Header.Get("X-Squid-Error") != ""
+}
+
+// passes reports whether squid lets a request through, whatever becomes of it then.
+func passes(t *testing.T, in *testnet.Internet, method, target string) bool {
+	status, own := ask(t, in, method, target, "")
+	refused := []int{http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusBadRequest}
+	return !own || !slices.Contains(refused, status)
+}
+
+// guards is what the guard decides: by the name, then by each address that it has.
+func guards(t *testing.T, m *firewall.Matcher, host string, port uint16, addrs []string) bool {
+	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return m.Addr(a, port).Allowed
+	}
+	n, err := firewall.ParseName(host)
+	if err != nil {
+		return false
+	}
+	d := m.Name(n, port)
+	if len(addrs) == 0 {
+		return d.Allowed
+	}
+	for _, a := range addrs {
+		if m.Dial(d, netip.MustParseAddr(a), port).Allowed {
+			return true
+		}
+	}
+	return false
+}
+
+// TestSquidMatrix: squid decides about each name and port as the guard does.
+func TestSquidMatrix(t *testing.T) {
+	p := policyOf(t, "testdata/matrix")
+	text, _ := Squid(p, Options{Guard: "workshop-guard"})
+	in := testnet.New(t, testnet.Options{Near: near(t)})
+	rows := matrix(t)
+	for host, addrs := range addressesOf {
+		var records []testnet.Record
+		for _, a := range addrs {
+			records = append(records, testnet.A(a))
+		}
+		in.Answer(host, records...)
+	}
+	startSquid(t, in, text)
+	m := p.Rooms[0].Compile()
+	var open, shut atomic.Int32
+	var all sync.WaitGroup
+	many := make(chan struct{}, 24) // squid waits for what isn't there
+	for _, r := range rows {
+		guard := guards(t, m, r.host, r.port, addressesOf[strings.ToLower(r.host)])
+		if guard {
+			open.Add(1)
+		} else {
+			shut.Add(1)
+		}
+		at := net.JoinHostPort(strings.Trim(r.host, "[]"), strconv.Itoa(int(r.port)))
+		for method, target := range map[string]string{http.MethodConnect: at, http.MethodGet: "http://" + at + "/"} {
+			all.Go(func() {
+				many <- struct{}{}
+				defer func() { <-many }()
+				got := passes(t, in, method, target)
+				switch {
+				case r.not == "" && got != guard:
+					t.Errorf("%s %s: squid lets it through: %v, the guard: %v", method, target, got, guard)
+				case r.not != "" && got == guard:
+					t.Errorf("%s %s is named as not expressible (%s), and decided equally", method, target, r.not)
+				}
+			})
+		}
+	}
+	all.Wait()
+	for _, r := range rows {
+		if r.alone && in.Asked(r.host) > 0 {
+			t.Errorf("squid looked %s up, which no line opens", r.host)
+		}
+	}
+	if open, shut := open.Load(), shut.Load(); len(rows) < 60 || open < 20 || shut < 20 {
+		t.Errorf("%d rows, %d open and %d closed: at least 60, 20 and 20", len(rows), open, shut)
+	}
+}
+
+// near is a namespace of the test's own, so that several can run.
+func near(t *testing.T) *testnet.NS {
+	t.Helper()
+	testutil.Require(t, os.Geteuid() == 0, "network namespaces need root")
+	ns, err := testnet.NewNS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ns.Close() })
+	return ns
+}
+
+// TestSquidGuard: the guard's user alone may connect to addresses, as far as lines go; and
+// nobody may if there is none.
+func TestSquidGuard(t *testing.T) {
+	p := policyOf(t, "testdata/matrix")
+	text, _ := Squid(p, Options{Guard: "workshop-guard"})
+	in := testnet.New(t, testnet.Options{Near: near(t)})
+	startSquid(t, in, text)
+	const guard, other = "Proxy-Authorization: Basic d29ya3Nob3AtZ3VhcmQ6c2VjcmV0\r\n", "Proxy-Authorization: Basic d29ya3Nob3AtZ3VhcmQ6b3RoZXI=\r\n"
+	for _, c := range []struct {
+		target, headers string
+		want            int
+	}{
+		{"198.51.100.10:443", guard, 200},
+		{"198.51.100.10:443", "", 407},
+		{"198.51.100.10:443", other, 407},
+		{"198.51.100.10:25", guard, 403},
+		{"198.51.100.100:443", guard, 403}, // denied
+		{"127.0.0.1:443", guard, 403},
+		{"169.254.169.254:80", guard, 403},
+		{"10.1.1.1:22", guard, 403},
+		{"evil.example.net:443", guard, 403}, // names are not the guard's
+	} {
+		if got, _ := ask(t, in, http.MethodConnect, c.target, c.headers); got != c.want {
+			t.Errorf("CONNECT %s with %q: %d, want %d", c.target, c.headers, got, c.want)
+		}
+	}
+	if got, _ := ask(t, in, http.MethodGet, "http://198.51.100.10/", guard); got != 403 {
+		t.Errorf("GET of an address: %d", got)
+	}
+	none, _ := Squid(p, Options{})
+	if bytes.Contains(none, []byte("proxy_auth")) {
+		t.Error("without a user there is one")
+	}
+}
