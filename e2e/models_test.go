@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ const aModel = "GGUF\x03\x00\x00\x00of no weights"
 // roomModel is a workshop with a model, whose image has a stub for llama-server.
 type roomModel struct {
 	*scenario.Scenario
-	image string
+	image, state string
 }
 
 func newRoomModel(t *testing.T, intent string) *roomModel {
@@ -40,7 +41,7 @@ func newRoomModel(t *testing.T, intent string) *roomModel {
 	s := scenario.At(t, intent, nil)
 	host, push := s.Registry()
 	image := host + "/llama.cpp@" + push(host+"/llama.cpp:server", stubImage(t))
-	m := &roomModel{s, image}
+	m := &roomModel{s, image, filepath.Join(s.TempDir(), "state")}
 	m.file("2G", sumOf(aModel))
 	m.put(aModel)
 	return m
@@ -67,14 +68,14 @@ func (m *roomModel) file(memory, sum string) {
 func (m *roomModel) put(text string) {
 	m.Helper()
 	dir := filepath.Join(m.TempDir(), "data")
-	m.Env = []string{"XDG_DATA_HOME=" + dir}
+	m.Env = []string{"XDG_DATA_HOME=" + dir, "XDG_STATE_HOME=" + m.state}
 	models := filepath.Join(dir, "workshop", "models")
-	for _, err := range []error{os.MkdirAll(models, 0o755), os.WriteFile(filepath.Join(models, "tiny.gguf"), []byte(text), 0o644)} {
+	for _, err := range []error{os.MkdirAll(m.state, 0o700), os.MkdirAll(models, 0o755), os.WriteFile(filepath.Join(models, "tiny.gguf"), []byte(text), 0o644)} {
 		if err != nil {
 			m.Fatal(err)
 		}
 	}
-	for _, path := range []string{dir, filepath.Dir(models), models, filepath.Join(models, "tiny.gguf")} {
+	for _, path := range []string{m.state, dir, filepath.Dir(models), models, filepath.Join(models, "tiny.gguf")} {
 		m.Give(path)
 	}
 }
@@ -310,11 +311,45 @@ func TestModelFiles(t *testing.T) {
 	} else if code, text := again.ask("GET", "/v1/models", "", again.bearer()); code != 200 {
 		t.Errorf("started again: %d %s", code, text)
 	}
+	// Another file of that name, which the workshop means now: its mount would still be the old one.
+	second := aModel + " of the second"
+	m.put(second)
+	m.file("2G", sumOf(second))
+	if _, errs := m.llmdo(0, "up"); !strings.Contains(errs, "recreated") {
+		t.Errorf("models up of another file says %s", errs)
+	}
+	m.Expect(0, "-p", m.Project+"-model-tiny", "down")
+	if keys := m.keys(); len(keys) > 0 {
+		t.Errorf("after down of the room: %v", keys)
+	}
+	// Two commands at once make one room, with one key.
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			if _, errs := m.llmdo(0, "up"); strings.Contains(errs, "recreated") {
+				t.Errorf("models up, twice at once, says %s", errs)
+			}
+		})
+	}
+	both.Wait()
 	m.Up() // the directory's own workshop, of another name
 	m.Expect(0, "down")
+	if keys := m.keys(); len(keys) > 0 {
+		t.Errorf("after down: %v", keys)
+	}
 	if left := m.Leftovers(); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
+}
+
+// keys are the files of keys that are there.
+func (m *roomModel) keys() []string {
+	m.Helper()
+	keys, err := filepath.Glob(filepath.Join(m.state, "workshop/models/*.key"))
+	if err != nil {
+		m.Fatal(err)
+	}
+	return keys
 }
 
 // servesModel is the process that listens at a socket; 0: none.

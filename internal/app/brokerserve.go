@@ -47,7 +47,7 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 		return errStart
 	}
 	socket := brokerSocket(start.Runtime)
-	lock, err := lockOwn(socket)
+	lock, err := lockOwn(ctx, socket, 0)
 	if err != nil {
 		return err
 	}

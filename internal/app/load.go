@@ -137,8 +137,9 @@ type Project struct {
 	// NotChecked reports whether a source was not searched to its end. Only after
 	// Prepare.
 	NotChecked bool
-	// model: it is the room of a model, which has that file alone.
-	model bool
+	// modelOf is the project whose model's room it is, which has that file alone; empty: it
+	// is none.
+	modelOf string
 	// ports are the numbers that [Change.Make] leased; nil before.
 	ports map[compose.PortKey]uint16
 	// missing is what a run needs on this machine. Only after Prepare.

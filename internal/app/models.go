@@ -116,12 +116,12 @@ func (env *Env) Model(ctx context.Context, c *Project, name string) (*Model, err
 	if err != nil {
 		return nil, err
 	}
-	if err := env.CheckModels(ctx, c, s.Name); err != nil {
-		return nil, err
-	}
-	file, _, err := env.modelFile(ctx, s)
+	file, wrong, err := env.modelFile(ctx, s)
 	if err != nil {
 		return nil, err
+	}
+	if wrong != nil {
+		return nil, env.preflight(c, diag.List{*wrong})
 	}
 	source := *c.Source
 	source.Workshop = service.Room(c.Workshop, s, file.Path)
@@ -132,13 +132,13 @@ func (env *Env) Model(ctx context.Context, c *Project, name string) (*Model, err
 	}
 	ref := env.modelRef(c, s)
 	ref.image = imageInFiles(source.Workshop)
-	return &Model{Service: s, Project: &Project{model: true, Source: &source, Compiled: compiled, ProjectRef: ref}}, nil
+	return &Model{Service: s, Project: &Project{modelOf: c.Name, Source: &source, Compiled: compiled, ProjectRef: ref}}, nil
 }
 
 // modelRef is the project of a model's room.
 func (env *Env) modelRef(c *Project, s *workshop.ModelService) ProjectRef {
 	ref := c.ProjectRef
-	ref.Name = ownName(c.Name, service.Suffix(s.Name))
+	ref.Name = shorten(c.Name + service.Suffix(s.Name))
 	return ref
 }
 
@@ -170,20 +170,31 @@ func (s *Source) ModelNames() (names []string) {
 	return names
 }
 
-// modelKey is the key of a room's server: the same until `models down`.
+// modelKey is the key of a room's server, the same until `models down`; empty: there is none.
 func (env *Env) modelKey(project string) (string, error) {
 	path, err := env.modelKeyFile(project)
 	if err != nil {
 		return "", err
 	}
 	b, err := boundedfile.Read(path, 1<<10)
-	if key := strings.TrimSpace(string(b)); err == nil && key != "" {
-		return key, nil
-	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", Fail(CodeFailed, "the key of the model: %w", err).Hint("remove it: `rm %s`", Printable(path))
 	}
-	key := rand.Text()
+	return strings.TrimSpace(string(b)), nil
+}
+
+// makeModelKey is [Env.modelKey], and makes one where there is none. Who calls it has the
+// project's lock: else two commands make two.
+func (env *Env) makeModelKey(project string) (string, error) {
+	key, err := env.modelKey(project)
+	if err != nil || key != "" {
+		return key, err
+	}
+	path, err := env.modelKeyFile(project)
+	if err != nil {
+		return "", err
+	}
+	key = rand.Text()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", Fail(CodeFailed, "the key of the model: %w", err)
 	}
@@ -201,12 +212,24 @@ func (env *Env) modelKeyFile(project string) (string, error) {
 	return filepath.Join(dir, "models", project+".key"), nil
 }
 
+// forgetModelKey removes the key of a room's server, if the project is one.
+func (env *Env) forgetModelKey(project string) error {
+	path, err := env.modelKeyFile(project)
+	if err != nil {
+		return nil // there is nowhere to keep one
+	}
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // modelRooms are the projects of rooms of a workshop's models that an `up` noted.
 func (env *Env) modelRooms(t ProjectRef) []ProjectRef {
 	records, _ := facts.Records(env.recordsDir()) // what can't be read is for doctor
 	var out []ProjectRef
 	for _, r := range records {
-		if r.Model && !r.Down && r.Dir == t.Dir && strings.HasPrefix(r.Project, ownName(t.Name, service.Suffix(""))) {
+		if r.ModelOf == t.Name && !r.Down && r.Dir == t.Dir {
 			ref := t
 			ref.Name = r.Project
 			out = append(out, ref)
@@ -238,10 +261,6 @@ func (env *Env) downRooms(ctx context.Context, rooms []ProjectRef) error {
 	for _, r := range rooms {
 		if _, err := env.downOf(ctx, r, DownOptions{AcceptWatched: true}); err != nil {
 			all = errors.Join(all, err)
-			continue
-		}
-		if path, err := env.modelKeyFile(r.Name); err == nil {
-			_ = os.Remove(path)
 		}
 	}
 	return all

@@ -1,7 +1,7 @@
 package app
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,12 +67,12 @@ func (env *Env) serveModel(ctx context.Context, in io.Reader, out io.Writer) err
 		return errStart
 	}
 	socket := modelSocket(start.Runtime)
-	lock, err := lockOwn(socket)
+	lock, err := lockOwn(ctx, socket, 5*time.Second) // the one before ends, whose socket or room is gone
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
-	file, err := os.OpenFile(modelLog(start.Runtime), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := openModelLog(start.Runtime)
 	if err != nil {
 		return err
 	}
@@ -218,6 +219,11 @@ func (h *modelHost) listen() (string, error) {
 	return h.loopback, nil
 }
 
+// openModelLog begins a log anew. It is appended to, also after [boundedLog] has emptied it.
+func openModelLog(runtime string) (*os.File, error) {
+	return os.OpenFile(modelLog(runtime), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+}
+
 // modelLines writes what a server prints to a log, line by line, and remembers the last.
 type modelLines struct {
 	mu   sync.Mutex
@@ -229,23 +235,27 @@ type modelLines struct {
 func (l *modelLines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.part = append(l.part, p...)
-	for {
-		n, line, err := bufio.ScanLines(l.part, false)
-		if n == 0 && len(l.part) >= maxBrokerLine {
-			n, line = len(l.part), l.part
+	for rest := p; len(rest) > 0; {
+		n := min(len(rest), maxBrokerLine-len(l.part))
+		if i := bytes.IndexByte(rest[:n], '\n'); i >= 0 {
+			n = i + 1
 		}
-		if n == 0 || err != nil {
-			return len(p), err
+		l.part = append(l.part, rest[:n]...)
+		if rest = rest[n:]; len(l.part) == maxBrokerLine || l.part[len(l.part)-1] == '\n' {
+			l.end()
 		}
-		if text := string(line); text != "" {
-			l.last = text
-			if _, err := io.WriteString(l.to, text); err != nil {
-				return 0, err
-			}
-		}
-		l.part = append(l.part[:0], l.part[n:]...)
 	}
+	return len(p), nil
+}
+
+// end writes a line. One that can't be written, as to a disk that is full, is lost: the
+// server goes on.
+func (l *modelLines) end() {
+	if text := strings.TrimRight(string(l.part), "\r\n"); text != "" {
+		l.last = text
+		_, _ = io.WriteString(l.to, text)
+	}
+	l.part = l.part[:0]
 }
 
 // lastWords is the last line, for an error.

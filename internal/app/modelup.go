@@ -28,15 +28,25 @@ const DefaultModelWait = 5 * time.Minute
 
 // UpModel brings the room of a model up, starts its server there, and returns when it is
 // ready. What runs already is left alone.
-func (env *Env) UpModel(ctx context.Context, m *Model, wait time.Duration, ask func(context.Context, string) (bool, error)) error {
+func (env *Env) UpModel(ctx context.Context, m *Model, wait time.Duration, ask func(context.Context, string) (bool, error)) (err error) {
 	if env.Self == nil {
 		return Fail(CodeRefused, "a model needs a process of the program llmdo, which serves it").Hint("run `llmdo models up %s`", m.Service.Name)
 	}
-	key, err := env.modelKey(m.Name)
+	var key string
+	own := *env
+	ch, err := own.Change(ctx, m.Name) // before the key: one command makes it
 	if err != nil {
 		return err
 	}
-	own := *env
+	defer ch.Unlock()
+	defer func() {
+		if r, unread := env.Record(m.Name); err != nil && r == nil && unread == nil {
+			_ = env.forgetModelKey(m.Name) // of a room that never was
+		}
+	}()
+	if key, err = env.makeModelKey(m.Name); err != nil {
+		return err
+	}
 	own.Lookup = func(name string) (string, bool) {
 		if name == service.KeyVariable {
 			return key, true
@@ -63,11 +73,6 @@ func (env *Env) UpModel(ctx context.Context, m *Model, wait time.Duration, ask f
 		return Fail(CodeRefused, "the runtime directory %s is too long by %d bytes for a socket", Printable(ready.Compiled.Facts.RuntimeDir), n-maxSocketPath).
 			Hint("set XDG_RUNTIME_DIR to a shorter directory of yours, or give the project a shorter name: `-p NAME`")
 	}
-	ch, err := own.Change(ctx, m.Name)
-	if err != nil {
-		return err
-	}
-	defer ch.Unlock()
 	if err := ch.Up(ctx, r, m.Project, ready, nil, UpOptions{Ask: ask}); err != nil {
 		return err
 	}
@@ -81,6 +86,9 @@ func (env *Env) UpModel(ctx context.Context, m *Model, wait time.Duration, ask f
 func (env *Env) startModel(ctx context.Context, m *Model, start ModelStart) error {
 	if _, err := askModel(ctx, start.Runtime, start.Key, http.MethodGet, modelStatusPath); err == nil {
 		return nil
+	}
+	if err := stopModel(start.Runtime); err != nil { // one that serves and doesn't answer, or not with this key
+		return Fail(CodeFailed, "the socket of the model %s: %w", m.Service.Name, err)
 	}
 	env.say("%s: loading %s", m.Service.Name, m.Service.File.V)
 	err := env.startOwn(ctx, ModelVerb, start, rootOf(start.Runtime), start.Wait+ownStarts)
@@ -106,13 +114,13 @@ type ModelAddress struct {
 // which the key is the only lock.
 func (env *Env) ModelURL(ctx context.Context, m *Model, loopback bool) (ModelAddress, error) {
 	r, err := env.Record(m.Name)
-	if err == nil && r == nil {
+	key := ""
+	if err == nil {
+		key, err = env.modelKey(m.Name)
+	}
+	if err == nil && (r == nil || r.Down || key == "") { // as after a `down` at the same time
 		err = Fail(CodeFailed, "the model %s isn't up", m.Service.Name).Hint("start it: `llmdo models up %s`", m.Service.Name)
 	}
-	if err != nil {
-		return ModelAddress{}, err
-	}
-	key, err := env.modelKey(m.Name)
 	if err != nil {
 		return ModelAddress{}, err
 	}

@@ -98,14 +98,23 @@ func readStart(in io.Reader, most int64, start any) error {
 	return json.Unmarshal(text, start)
 }
 
-// lockOwn keeps a second process from a socket. The lock is next to it: it goes with the
-// directory.
-func lockOwn(socket string) (*flock.Flock, error) {
-	lock, _, err := lockFile(socket + ".lock")
-	if err == nil && lock == nil {
-		err = errors.New("another one is there")
+// lockOwn keeps a second process from a socket, which waits so long for the one before to end.
+// The lock is next to it: it goes with the directory.
+func lockOwn(ctx context.Context, socket string, wait time.Duration) (*flock.Flock, error) {
+	for late := time.Now().Add(wait); ; {
+		lock, _, err := lockFile(socket + ".lock")
+		if lock != nil || err != nil {
+			return lock, err
+		}
+		if time.Now().After(late) {
+			return nil, errors.New("another one is there")
+		}
+		select {
+		case <-time.After(lockPoll):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
-	return lock, err
 }
 
 // ownListener is the socket of such a process, which is its user's alone.

@@ -141,7 +141,7 @@ func (l *portsLook) claim(ctx context.Context, leases []ports.Lease, files bool)
 		projects[t] = append(projects[t], doctor.PortClaim{Lease: x, Leased: true})
 	}
 	for _, r := range l.records {
-		if files && !r.OneOff && !r.Model {
+		if files && !r.OneOff && r.ModelOf == "" {
 			know(ProjectRef{Name: r.Project, Dir: r.Dir})
 		}
 	}

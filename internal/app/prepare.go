@@ -102,7 +102,7 @@ func (env *Env) factsOptions(c *Project, info engine.Info) facts.Options {
 		DefaultRuntime: info.DefaultRuntime, UserRuntimes: env.Settings.Runtimes,
 		SecretsOnDisk: env.Settings.SecretsOnDisk, EngineDirs: info.Own,
 	}
-	if c.model {
+	if c.modelOf != "" {
 		o.DataDir = env.DataDir()
 	}
 	if info.Socket != "" {

@@ -77,7 +77,9 @@ func (env *Env) Find(ctx context.Context) (ProjectRef, error) {
 // it, nearest first.
 func (env *Env) recordedHere(all []*facts.Record) []*facts.Record {
 	here := RealPath(env.Dir)
-	all = slices.DeleteFunc(slices.Clone(all), func(r *facts.Record) bool { return r.Down || r.OneOff || r.Model || !subpath.Within(here, r.Dir) })
+	all = slices.DeleteFunc(slices.Clone(all), func(r *facts.Record) bool {
+		return r.Down || r.OneOff || r.ModelOf != "" || !subpath.Within(here, r.Dir)
+	})
 	slices.SortFunc(all, func(x, y *facts.Record) int { return len(y.Dir) - len(x.Dir) })
 	return all
 }
@@ -187,7 +189,7 @@ func (env *Env) foreignError(t ProjectRef, err error) error {
 	}
 	all, _ := facts.Records(env.recordsDir())
 	i := slices.IndexFunc(all, func(r *facts.Record) bool {
-		return r.Dir == t.Dir && !r.Down && !r.OneOff && !r.Model && r.Project != t.Name
+		return r.Dir == t.Dir && !r.Down && !r.OneOff && r.ModelOf == "" && r.Project != t.Name
 	})
 	if i < 0 {
 		return EngineError(err)

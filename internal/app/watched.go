@@ -35,8 +35,8 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 	if env.recordsDir() == "" {
 		return Fail(CodeFailed, "no directory to note what is brought up in (B8): neither HOME nor XDG_STATE_HOME is set")
 	}
-	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "" && ready.run == nil && !ready.model, contained)
-	r.Model = ready.model
+	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "" && ready.run == nil && ready.modelOf == "", contained)
+	r.ModelOf = ready.modelOf
 	texts := ready.definition()
 	if r.OneOff = ready.run != nil; ready.flags {
 		r.Own = env.ownFiles(ctx, r)
@@ -353,8 +353,8 @@ func (env *Env) shownClipped(path string) string {
 	return Printable(facts.ClipPath(env.Shown(filepath.FromSlash(path))))
 }
 
-// forgetSecrets removes what `up` left in runtime directories: secrets and names.
-// seen is what was up.
+// forgetSecrets removes what `up` left in runtime directories, secrets and names, and the key
+// of a model's room. seen is what was up.
 func (env *Env) forgetSecrets(t ProjectRef, r *facts.Record, seen engine.Observed) error {
 	dirs := []string{t.Dir}
 	for _, c := range seen.Containers {
@@ -378,7 +378,7 @@ func (env *Env) forgetSecrets(t ProjectRef, r *facts.Record, seen engine.Observe
 			stopBroker(context.Background(), dir)
 		}
 	}
-	return facts.Forget(kept, os.Getuid())
+	return errors.Join(facts.Forget(kept, os.Getuid()), env.forgetModelKey(t.Name))
 }
 
 // forget is forgetSecrets with the record. What changed is kept in mind, so that `down`

@@ -53,8 +53,9 @@ type Record struct {
 	Accepted bool `json:",omitempty"`
 	// OneOff: it is of one command (`workshop run`). Its name is nobody's to look for.
 	OneOff bool `json:",omitempty"`
-	// Model: it is the room of a model of the directory's workshop.
-	Model bool `json:",omitempty"`
+	// ModelOf: it is the room of a model of the directory's workshop, the project of that
+	// name.
+	ModelOf string `json:",omitempty"`
 	at    string
 }
 

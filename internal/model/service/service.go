@@ -19,6 +19,7 @@ const (
 	Port        = 8080 // of the room's loopback, where the server listens
 	KeySecret   = "model_key"
 	KeyVariable = "WORKSHOP_MODEL_KEY" // from which the worker's secret is made
+	ofVariable  = "WORKSHOP_MODEL"     // what else the room is for, so that another needs a new room
 	modelsDir   = "/models"
 )
 
@@ -45,6 +46,9 @@ func Room(w *workshop.Workshop, s *workshop.ModelService, file string) *workshop
 			OutsideProject: true,
 			At:             s.File.Source,
 		}},
+		// A file that was replaced is still the old one in its mount, and a server goes on with the
+		// context that it began with.
+		Env:     map[string]workshop.Value[string]{ofVariable: {V: s.SHA256.V + " " + strconv.FormatInt(s.Context.V, 10), Source: at}},
 		Secrets: []workshop.Secret{{Name: KeySecret, Env: KeyVariable, At: at}},
 	}
 	c.Resources.Timeout = workshop.Value[time.Duration]{V: 10 * time.Minute}

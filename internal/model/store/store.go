@@ -161,7 +161,7 @@ func readSums(path string) map[string]sum {
 		return out
 	}
 	data, err := boundedfile.Read(path, maxSums)
-	if err != nil || json.Unmarshal(data, &out) != nil {
+	if err != nil || json.Unmarshal(data, &out) != nil || out == nil { // null is JSON
 		return map[string]sum{}
 	}
 	return out

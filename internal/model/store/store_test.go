@@ -87,9 +87,11 @@ func TestVerify(t *testing.T) {
 		t.Errorf("changed: %d bytes, %v", n, err)
 	}
 	// A file of sums that is damaged is none.
-	write(t, sums, "{")
-	if n, err := verify(first); n != 11 || err == nil {
-		t.Errorf("damaged: %d bytes, %v", n, err)
+	for _, damaged := range []string{"{", "null", "[]", `{"` + path + `": null}`, ""} {
+		write(t, sums, damaged)
+		if n, err := verify(first); n != 11 || err == nil {
+			t.Errorf("damaged as %s: %d bytes, %v", damaged, n, err)
+		}
 	}
 	m, _ := Find(dir, "a.gguf")
 	ended, cancel := context.WithCancel(t.Context())

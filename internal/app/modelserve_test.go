@@ -1,0 +1,99 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lines collects what is written, a line each time.
+type lines []string
+
+func (l *lines) Write(p []byte) (int, error) {
+	*l = append(*l, string(p))
+	return len(p), nil
+}
+
+// full is a disk that is.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestModelLines(t *testing.T) {
+	var got lines
+	l := &modelLines{to: &got}
+	long := strings.Repeat("x", maxBrokerLine)
+	for _, part := range []string{"one\ntw", "o\r\n\n", "\n", long + "y\nlast"} {
+		if n, err := l.Write([]byte(part)); n != len(part) || err != nil {
+			t.Errorf("%d of %d bytes, %v", n, len(part), err)
+		}
+	}
+	if want := []string{"one", "two", long, "y"}; !slices.Equal(got, want) {
+		t.Errorf("the lines are %.20q, want %.20q", []string(got), want)
+	}
+	if last := l.lastWords(); last != ": last" {
+		t.Errorf("the last words are %q", last)
+	}
+	// Else the server ended: who prints to it would be stopped.
+	l = &modelLines{to: full{}}
+	for range 3 {
+		if n, err := l.Write([]byte("a line\nand")); n != 10 || err != nil {
+			t.Errorf("on a full disk: %d bytes, %v", n, err)
+		}
+	}
+	if len(l.part) > 3 {
+		t.Errorf("what can't be written is kept: %q", l.part)
+	}
+}
+
+// TestModelLinesFlood: empty lines cost no more than others.
+func TestModelLinesFlood(t *testing.T) {
+	l := &modelLines{to: &lines{}}
+	flood := bytes.Repeat([]byte("\n"), 4<<20)
+	begun := time.Now()
+	_, _ = l.Write(flood)
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("%d empty lines took %v", len(flood), took)
+	}
+}
+
+// TestModelLog: a log that began anew has no hole before its lines.
+func TestModelLog(t *testing.T) {
+	dir := t.TempDir()
+	f, err := openModelLog(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	l := &modelLines{to: &boundedLog{f: f}}
+	for range maxBrokerLog/1000 + 10 {
+		_, _ = l.Write([]byte(strings.Repeat("x", 1000) + "\n"))
+	}
+	got, err := os.ReadFile(modelLog(dir))
+	if err != nil || bytes.IndexByte(got, 0) >= 0 || len(got) == 0 || len(got) > maxBrokerLog {
+		t.Errorf("%d bytes, a NUL at %d, %v", len(got), bytes.IndexByte(got, 0), err)
+	}
+}
+
+// TestLockOwn: who is to serve a model waits for the one before, which is about to end.
+func TestLockOwn(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "model")
+	before, err := lockOwn(t.Context(), socket, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockOwn(t.Context(), socket, 0); err == nil {
+		t.Error("a second one has the lock, too")
+	}
+	time.AfterFunc(300*time.Millisecond, func() { before.Close() })
+	after, err := lockOwn(t.Context(), socket, 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after.Close()
+}
