@@ -1,6 +1,8 @@
 package egressacl
 
 import (
+	"bytes"
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -43,6 +45,19 @@ func TestGolden(t *testing.T) {
 			})
 		}
 	}
+	// What e2e/envoy decides about by Envoy's file.
+	m := policyOf(t, "testdata/matrix").Rooms[0].Compile()
+	var rows bytes.Buffer
+	for _, r := range matrix() {
+		addrs := addressesOf[strings.ToLower(r.host)]
+		not := r.not != ""
+		line, err := json.Marshal(map[string]any{"host": r.host, "port": r.port, "addresses": addrs, "guard": guards(m, r.host, r.port, addrs), "not": not})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows.Write(append(line, '\n'))
+	}
+	golden(t, "matrix.rows", rows.Bytes())
 }
 
 func told(list diag.List) (out string) {
@@ -91,7 +106,7 @@ func TestComments(t *testing.T) {
 	}
 	text, _ := Squid(p, Options{})
 	for line := range strings.SplitSeq(string(text), "\n") {
-		if line == "http_access allow all" {
+		if strings.HasPrefix(line, "http_access allow all") {
 			t.Error("the name of a file is a line of its own")
 		}
 	}
