@@ -47,7 +47,7 @@ var addressesOf = map[string][]string{
 	"dns9.quad9.net":            {"198.51.100.10"},
 	"x.dns9.quad9.net":          {"198.51.100.10"},
 	"www.quad9.net":             {"198.51.100.10"},
-	"tickets.example.org":       {"198.51.100.10"},
+	"tickets.one.example.org":       {"198.51.100.10"},
 	"upload.example.org":        {"198.51.100.10"},
 	"browser.example.org":       {"198.51.100.10"},
 }
@@ -74,7 +74,7 @@ func matrix() []row {
 		{host: "wiki.internal", port: 443}, {host: "ready.workshop.internal", port: 80}, {host: "localhost", port: 80}, {host: "x.localhost", port: 443}, {host: "x.onion", port: 443},
 		{host: "dns.quad9.net", port: 443}, {host: "dns9.quad9.net", port: 443}, {host: "x.dns9.quad9.net", port: 443}, {host: "www.quad9.net", port: 443},
 		{host: "browser.example.org", port: 443},
-		{host: "tickets.example.org", port: 443}, {host: "tickets.example.org", port: 80},
+		{host: "tickets.one.example.org", port: 443}, {host: "tickets.example.org", port: 80},
 		{host: "198.51.100.129", port: 443}, {host: "198.51.100.129", port: 80}, {host: "198.51.100.127", port: 443}, {host: "198.51.100.144", port: 443}, {host: "198.51.100.137", port: 443}, {host: "198.51.100.140", port: 443}, {host: "198.51.100.10", port: 443}, {host: "198.51.100.100", port: 443},
 		{host: "[2001:db8:1:5::1]", port: 443}, {host: "[2001:db8:1:5::1]", port: 80}, {host: "[2001:db8:1:6::1]", port: 443}, {host: "[::1]", port: 443}, {host: "[fe80::1]", port: 443},
 		{host: "127.0.0.1", port: 443}, {host: "169.254.169.254", port: 80}, {host: "10.1.1.1", port: 443}, {host: "10.20.1.1", port: 5432}, {host: "10.21.1.1", port: 5432}, {host: "0.0.0.0", port: 443},
