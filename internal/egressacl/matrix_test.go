@@ -47,7 +47,7 @@ var addressesOf = map[string][]string{
 	"dns9.quad9.net":            {"198.51.100.10"},
 	"x.dns9.quad9.net":          {"198.51.100.10"},
 	"www.quad9.net":             {"198.51.100.10"},
-	"tickets.one.example.org":       {"198.51.100.10"},
+	"tickets.one.example.org":   {"198.51.100.10"},
 	"upload.example.org":        {"198.51.100.10"},
 	"browser.example.org":       {"198.51.100.10"},
 }
