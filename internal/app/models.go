@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/lib/atomicfile"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/model/service"
 	"github.com/llmdo/workshop/internal/model/store"
 	"github.com/llmdo/workshop/workshop"
@@ -68,10 +69,10 @@ func (env *Env) modelFile(ctx context.Context, s *workshop.ModelService) (store.
 		return m, wrong("model-file", s.File.Source.Range, Printable(other.Error()), "put a model of that form there: llama.cpp reads no other"), nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return m, wrong("model-file", s.File.Source.Range, "the model "+Printable(path)+" is not there", "put the file there: `cp "+s.File.V+" "+Printable(dir)+"/`"), nil
+		return m, wrong("model-file", s.File.Source.Range, "the model "+Printable(path)+" is not there", "put the file there: `mkdir -p "+Printable(shellquote.Path(dir))+" && cp "+s.File.V+" "+Printable(shellquote.Path(dir))+"/`"), nil
 	}
 	if err != nil {
-		return m, wrong("model-file", s.File.Source.Range, "the model can't be read: "+Printable(err.Error()), "look at it: `ls -l "+Printable(path)+"`"), nil
+		return m, wrong("model-file", s.File.Source.Range, "the model can't be read: "+Printable(err.Error()), "look at it: `ls -l "+Printable(shellquote.Path(path))+"`"), nil
 	}
 	if m.Size >= int64(s.Resources.Memory.V) {
 		at := s.Resources.Memory.Source.Range

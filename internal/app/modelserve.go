@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/netutil"
+
 	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/model/service"
 	"github.com/llmdo/workshop/internal/toolbox/client"
@@ -93,7 +95,8 @@ func (env *Env) serveModel(ctx context.Context, in io.Reader, out io.Writer) err
 	defer l.Close()
 	sayReady(out)
 	g := service.NewGateway(start.Key, room.dial, log.New(logs, "", 0))
-	server := &http.Server{Handler: (&modelHost{gateway: g}).handler(), ReadHeaderTimeout: 30 * time.Second, ErrorLog: log.New(logs, "", 0)}
+	server := modelServer((&modelHost{gateway: g}).handler())
+	server.ErrorLog = log.New(logs, "", 0)
 	defer server.Close()
 	go func() { _ = server.Serve(l) }()
 	look := time.NewTicker(time.Second)
@@ -202,6 +205,16 @@ func (h *modelHost) handler() http.Handler {
 	return h.gateway.With("/.workshop/", mux)
 }
 
+// maxModelClients bounds the connections to a port that every user may connect to: they would
+// take what the socket needs, too.
+const maxModelClients = 256
+
+// modelServer hands every request to a handler, which wants the key, and keeps no connection
+// that isn't used.
+func modelServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: time.Minute, DisableGeneralOptionsHandler: true}
+}
+
 // listen serves the model on a port of 127.0.0.1, too, the same each time.
 func (h *modelHost) listen() (string, error) {
 	h.mu.Lock()
@@ -214,8 +227,8 @@ func (h *modelHost) listen() (string, error) {
 		return "", err
 	}
 	h.loopback = l.Addr().String()
-	server := &http.Server{Handler: h.gateway, ReadHeaderTimeout: 30 * time.Second}
-	go func() { _ = server.Serve(l) }() // it ends with the process
+	server := modelServer(h.gateway)
+	go func() { _ = server.Serve(netutil.LimitListener(l, maxModelClients)) }() // it ends with the process
 	return h.loopback, nil
 }
 

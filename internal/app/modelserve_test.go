@@ -1,14 +1,21 @@
 package app
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"errors"
+	"io"
+	"log"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/llmdo/workshop/internal/model/service"
 )
 
 // lines collects what is written, a line each time.
@@ -96,4 +103,45 @@ func TestLockOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	after.Close()
+}
+
+// TestModelPort: other users' connections to the port are bounded, and it answers nothing without
+// the key, whatever the method.
+func TestModelPort(t *testing.T) {
+	h := &modelHost{gateway: service.NewGateway("key", func(context.Context) (net.Conn, error) { return nil, io.EOF }, log.New(io.Discard, "", 0))}
+	address, err := h.listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(c net.Conn) (string, error) {
+		_, _ = io.WriteString(c, "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		_ = c.SetReadDeadline(time.Now().Add(time.Second))
+		line, err := bufio.NewReader(c).ReadString('\n')
+		return line, err
+	}
+	var held []net.Conn
+	for range maxModelClients {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if line, err := ask(c); line != "HTTP/1.1 401 Unauthorized\r\n" {
+			t.Fatalf("without the key: %q, %v", line, err)
+		}
+		held = append(held, c)
+	}
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if line, err := ask(c); err == nil {
+		t.Errorf("connection %d is served: %q", maxModelClients+1, line)
+	}
+	held[0].Close()
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if _, err := bufio.NewReader(c).ReadString('\n'); err != nil {
+		t.Errorf("it isn't served when another has ended: %v", err)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/model/service"
 )
 
@@ -93,7 +94,13 @@ func (env *Env) startModel(ctx context.Context, m *Model, start ModelStart) erro
 	env.say("%s: loading %s", m.Service.Name, m.Service.File.V)
 	err := env.startOwn(ctx, ModelVerb, start, rootOf(start.Runtime), start.Wait+ownStarts)
 	if err != nil && ctx.Err() == nil {
-		return Fail(CodeFailed, "the model %s isn't served: %w", m.Service.Name, err).Hint("see what its server printed: `cat %s`", Printable(modelLog(start.Runtime)))
+		failed := Fail(CodeFailed, "the model %s isn't served: %w", m.Service.Name, err).
+			Hint("see what its server printed: `cat %s`", Printable(shellquote.Path(modelLog(start.Runtime))))
+		path := filepath.Join(env.modelsDir(), m.Service.File.V)
+		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 == 0 {
+			failed.Hint("its user may be none of this machine's, who can't read the model: `chmod a+r %s`", Printable(shellquote.Path(path)))
+		}
+		return failed
 	}
 	return err
 }
