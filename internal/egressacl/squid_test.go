@@ -11,9 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"os/user"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,69 +24,6 @@ import (
 )
 
 const squidAt = "198.51.100.80:3128"
-
-// startSquid runs Debian's squid in the test internet with a file of ours, until the test
-// ends.
-func startSquid(t *testing.T, in *testnet.Internet, acls []byte) {
-	t.Helper()
-	program, err := exec.LookPath("squid")
-	if err != nil {
-		program = "/usr/sbin/squid"
-	}
-	_, err = os.Stat(program)
-	testutil.Require(t, err == nil, "there is no squid (scripts/need squid=squid)")
-	dir, err := os.MkdirTemp("", "squid")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if u, err := user.Lookup("proxy"); err == nil { // as whom it runs
-		uid, _ := strconv.Atoi(u.Uid)
-		gid, _ := strconv.Atoi(u.Gid)
-		if err := os.Chown(dir, uid, gid); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	log := filepath.Join(dir, "cache.log")
-	conf := write("squid.conf", "http_port "+squidAt+"\npid_filename none\ncache_log "+log+"\naccess_log stdio:"+filepath.Join(dir, "access.log")+"\n"+
-		"dns_nameservers "+testnet.DNS+"\nhosts_file none\nvisible_hostname squid.example\nshutdown_lifetime 0 seconds\nnegative_dns_ttl 1 second\nconnect_timeout 2 seconds\nread_timeout 2 seconds\nconnect_retries 0\nforward_max_tries 1\npinger_enable off\n"+
-		"auth_param basic program /usr/lib/squid/basic_ncsa_auth "+write("passwords", "workshop-guard:$1$abcdefgh$cHJi5PXp/ki/ktXzqlk6I1\n")+"\n"+
-		"include "+write("acls.conf", string(acls))+"\n")
-	cmd := exec.Command(program, "-N", "-f", conf)
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	if err := in.NS().Start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-ended
-		if text, _ := os.ReadFile(log); t.Failed() || bytes.Contains(text, []byte("WARNING: (")) {
-			t.Logf("%s", text)
-		}
-	})
-	for range 200 {
-		if text, _ := os.ReadFile(log); bytes.Contains(text, []byte("Accepting HTTP")) {
-			return
-		}
-		select {
-		case err := <-ended:
-			ended <- err
-			text, _ := os.ReadFile(log)
-			t.Fatalf("squid ended: %v\n%s", err, text)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	t.Fatal("squid doesn't listen")
-}
 
 func dialSquid(in *testnet.Internet) (c net.Conn, err error) {
 	err = in.NS().Do(func() (err error) { c, err = net.DialTimeout("tcp", squidAt, 5*time.Second); return err })
@@ -139,7 +73,7 @@ func TestSquidMatrix(t *testing.T) {
 		}
 		in.Answer(host, records...)
 	}
-	startSquid(t, in, text)
+	in.Squid(t, squidAt, string(text), "workshop-guard:secret")
 	m := p.Rooms[0].Compile()
 	var open, shut atomic.Int32
 	var all sync.WaitGroup
@@ -196,7 +130,7 @@ func TestSquidGuard(t *testing.T) {
 	p := policyOf(t, "testdata/matrix")
 	text, _ := Squid(p, Options{Guard: "workshop-guard"})
 	in := testnet.New(t, testnet.Options{Near: near(t)})
-	startSquid(t, in, text)
+	in.Squid(t, squidAt, string(text), "workshop-guard:secret")
 	const guard, other = "Proxy-Authorization: Basic d29ya3Nob3AtZ3VhcmQ6c2VjcmV0\r\n", "Proxy-Authorization: Basic d29ya3Nob3AtZ3VhcmQ6b3RoZXI=\r\n"
 	for _, c := range []struct {
 		target, headers string
