@@ -105,17 +105,19 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
-// docs/go.md shows the program of examples/client as it is.
+// The pages show the programs of the examples as they are.
 func TestDocument(t *testing.T) {
-	doc, err := os.ReadFile("../docs/go.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile("../examples/client/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(doc), "```go\n"+string(program)+"```\n") {
-		t.Error("docs/go.md isn't what examples/client/main.go is: copy it")
+	for page, name := range map[string]string{"go": "client", "api": "policy-client"} {
+		doc, err := os.ReadFile("../docs/" + page + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := os.ReadFile("../examples/" + name + "/main.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(doc), "```go\n"+string(program)+"```\n") {
+			t.Errorf("docs/%s.md isn't what examples/%s/main.go is: copy it", page, name)
+		}
 	}
 }

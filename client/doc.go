@@ -14,6 +14,9 @@
 // without that function it is refused. A tool that ran and failed is not an error:
 // see [Result.Failed].
 //
+// [Workshop.Policy], Allow, Deny, Reload and Events show and change what the workers may
+// reach while they run.
+//
 // The audit log and the user's settings are found by the environment, as the
 // program workshop finds them: HOME, XDG_STATE_HOME, XDG_CONFIG_HOME,
 // DOCKER_HOST and the WORKSHOP_ variables. The package prints nothing.

@@ -421,19 +421,33 @@ func TestToolsAfterAChange(t *testing.T) {
 func TestClientExample(t *testing.T) {
 	scenario.Once(t, "nothing of it depends on who runs it")
 	s := scenario.Example(t, "hello", "a Go program uses a workshop by package client")
+	goExample(s, "client", "docs/go.md")
+}
+
+// TestPolicyClientExample: the policy of a running workshop is shown and changed from Go.
+func TestPolicyClientExample(t *testing.T) {
+	scenario.Once(t, "nothing of it depends on who runs it")
+	s := scenario.Example(t, "policy-client", "a Go program changes what a worker may reach by package client")
+	goExample(s, "policy-client", "docs/api.md")
+}
+
+// goExample runs a program of the examples in a workshop, and compares what it prints with
+// the page that shows it.
+func goExample(s *scenario.Scenario, name, page string) {
+	s.Helper()
 	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
-	program := filepath.Join(s.TempDir(), "client")
-	build := exec.Command("go", "build", "-o", program, "./examples/client")
+	program := filepath.Join(s.TempDir(), name)
+	build := exec.Command("go", "build", "-o", program, "./examples/"+name)
 	build.Dir = s.Root
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		s.Fatalf("%v\n%s", err, out)
 	}
-	cmd := s.Program(t.Context(), program, s.Dir)
+	cmd := s.Program(s.Context(), program, s.Dir)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
-	doc, readErr := os.ReadFile(filepath.Join(s.Root, "docs/go.md"))
+	doc, readErr := os.ReadFile(filepath.Join(s.Root, page))
 	if err != nil || readErr != nil || !strings.Contains(string(doc), "It prints:\n\n```\n"+string(out)+"```\n") {
-		t.Errorf("%v %v, it printed\n%s\n%s", err, readErr, out, &errs)
+		s.Errorf("%v %v, it printed\n%s\n%s", err, readErr, out, &errs)
 	}
 }
