@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+	"golang.org/x/time/rate"
 
 	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/model/service"
@@ -140,9 +141,10 @@ func (env *Env) enterModel(ctx context.Context, start *ModelStart, logs *modelLi
 	}
 	var code int
 	var failed error
+	output := &slowed{ctx, logs, rate.NewLimiter(maxModelOutput, maxModelOutput)}
 	go func() {
 		defer close(room.ended)
-		code, failed = room.session.Exec(ctx, client.Command{Argv: start.Command, Stdout: logs, Stderr: logs})
+		code, failed = room.session.Exec(ctx, client.Command{Argv: start.Command, Stdout: output, Stderr: output})
 	}()
 	late := time.After(start.Wait)
 	for wait := 5 * time.Millisecond; !room.healthy(ctx, start.Key); wait = min(2*wait, time.Second) {
@@ -235,6 +237,31 @@ func (h *modelHost) listen() (string, error) {
 // openModelLog begins a log anew. It is appended to, also after [boundedLog] has emptied it.
 func openModelLog(runtime string) (*os.File, error) {
 	return os.OpenFile(modelLog(runtime), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+}
+
+// maxModelOutput is how much a server may print, in bytes in a second: who writes that down is
+// not in its room, and not under the room's limits.
+const maxModelOutput = 256 << 10
+
+// slowed holds up who writes too much.
+type slowed struct {
+	ctx  context.Context
+	to   io.Writer
+	rate *rate.Limiter
+}
+
+func (s *slowed) Write(p []byte) (int, error) {
+	for done := 0; done < len(p); {
+		n := min(len(p)-done, s.rate.Burst())
+		if err := s.rate.WaitN(s.ctx, n); err != nil {
+			return done, err
+		}
+		if _, err := s.to.Write(p[done : done+n]); err != nil {
+			return done, err
+		}
+		done += n
+	}
+	return len(p), nil
 }
 
 // modelLines writes what a server prints to a log, line by line, and remembers the last.

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/llmdo/workshop/internal/model/service"
 )
 
@@ -143,5 +145,18 @@ func TestModelPort(t *testing.T) {
 	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	if _, err := bufio.NewReader(c).ReadString('\n'); err != nil {
 		t.Errorf("it isn't served when another has ended: %v", err)
+	}
+}
+
+// TestSlowed: a flood is held up, and all of it is written.
+func TestSlowed(t *testing.T) {
+	var got bytes.Buffer
+	s := &slowed{t.Context(), &got, rate.NewLimiter(1000, 100)}
+	begun := time.Now()
+	if n, err := s.Write(make([]byte, 400)); n != 400 || err != nil || got.Len() != 400 {
+		t.Errorf("%d of 400 bytes, %v, %d are written", n, err, got.Len())
+	}
+	if took := time.Since(begun); took < 200*time.Millisecond {
+		t.Errorf("300 bytes more than at once took %v, at 1000 a second", took)
 	}
 }
