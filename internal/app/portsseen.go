@@ -196,8 +196,10 @@ func byFile(t ProjectRef, leased []doctor.PortClaim, w *workshop.Workshop) (clai
 }
 
 // fileOf is the workshop file of a known project; empty: there is none.
-func (l *portsLook) fileOf(t ProjectRef) string {
-	if file := recordedFile(recordOf(l.records, t.Name, t.Dir)); file != "" && Exists(file) {
+func (l *portsLook) fileOf(t ProjectRef) string { return knownFile(l.records, t) }
+
+func knownFile(records []*facts.Record, t ProjectRef) string {
+	if file := recordedFile(recordOf(records, t.Name, t.Dir)); file != "" && Exists(file) {
 		return file
 	}
 	file, _ := fileIn(t.Dir)

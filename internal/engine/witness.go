@@ -1,6 +1,9 @@
 package engine
 
-import "io"
+import (
+	"io"
+	"net/netip"
+)
 
 // Witness is what the machine and the engine know of a running container by
 // themselves, whatever a process in it says.
@@ -14,6 +17,9 @@ type Witness struct {
 	Env []string
 	// Published are the host's addresses at which its ports are published.
 	Published []string // "127.0.0.1:8080"
+	// Links are the bridges that it is connected to; none: it has the machine's network,
+	// or no network at all.
+	Links []Link
 	// Restart is the restart policy: "no", "unless-stopped".
 	Restart string
 	// LogBounded: what the container prints is kept up to a size.
@@ -27,6 +33,12 @@ type Witness struct {
 	// Settings are those of an engine that others configure too; nil: the kernel
 	// shows all there is.
 	Settings *Settings
+}
+
+// Link is one connection of a container to a bridge of the engine's machine.
+type Link struct {
+	Bridge       string     // the interface
+	Addr4, Addr6 netip.Addr // of the container; the zero Addr: it has none
 }
 
 // Settings are the isolation settings of a container as the engine reports them.

@@ -26,6 +26,7 @@ or refused, and changes it while the workers run.`,
 		a.exportCommand(),
 		a.showCommand(),
 		a.suggestCommand(),
+		a.exportCommand(),
 	)
 	return cmd
 }

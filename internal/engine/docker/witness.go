@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -44,6 +45,7 @@ func witnessOf(i *container.InspectResponse, local bool) (engine.Witness, error)
 	if local {
 		w.PID = i.State.Pid
 	}
+	w.Links = links(i.NetworkSettings)
 	w.LogBounded = h.LogConfig.Config["max-size"] != "" && h.LogConfig.Config["max-file"] != ""
 	for _, bindings := range h.PortBindings {
 		for _, b := range bindings {
@@ -62,6 +64,29 @@ func witnessOf(i *container.InspectResponse, local bool) (engine.Witness, error)
 	w.Text = string(text)
 	return w, err
 }
+
+// links reads the networks of a container. A bridge is called by the network's ID where
+// its options name no other, which no network of ours does (libnetwork: bridge.go).
+func links(n *container.NetworkSettings) (out []engine.Link) {
+	if n == nil {
+		return nil
+	}
+	for _, name := range sortedKeys(n.Networks) {
+		at := n.Networks[name]
+		if at == nil || len(at.NetworkID) < bridgeDigits {
+			continue
+		}
+		l := engine.Link{Bridge: "br-" + at.NetworkID[:bridgeDigits]}
+		l.Addr4, _ = netip.ParseAddr(at.IPAddress) // "": it has none
+		l.Addr6, _ = netip.ParseAddr(at.GlobalIPv6Address)
+		if l.Addr4.IsValid() || l.Addr6.IsValid() {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+const bridgeDigits = 12
 
 func settingsOf(i *container.InspectResponse) *engine.Settings {
 	h := i.HostConfig
