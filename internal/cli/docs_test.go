@@ -144,7 +144,8 @@ const docsTail = `
   the command.
 - ` + "`" + `firewall allow` + "`" + ` lasts until the guard ends, unless with ` + "`" + `--save` + "`" + `. ` + "`" + `firewall explain` + "`" + ` exits with
   1 where guard or worker see something other than the file says, ` + "`" + `--check` + "`" + ` with 4 if refused.
-- ` + "`" + `firewall export` + "`" + ` prints rules, and changes nothing: [host firewall](host-firewall.md).
+- ` + "`" + `firewall export` + "`" + ` prints rules, and changes nothing: [egress proxies](egress-proxy.md),
+  [host firewall](host-firewall.md).
 - ` + "`" + `firewall suggest` + "`" + ` lists what untrusted code asked for: read it line by line.
 - ` + "`" + `down` + "`" + ` keeps [shared caches](running.md#what-stays-after-down), and names and leaves
   objects that only have the project's name.
