@@ -26,7 +26,6 @@ or refused, and changes it while the workers run.`,
 		a.exportCommand(),
 		a.showCommand(),
 		a.suggestCommand(),
-		a.exportCommand(),
 	)
 	return cmd
 }
