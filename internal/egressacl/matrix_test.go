@@ -78,12 +78,14 @@ func matrix() []row {
 		{host: "198.51.100.129", port: 443}, {host: "198.51.100.129", port: 80}, {host: "198.51.100.127", port: 443}, {host: "198.51.100.144", port: 443}, {host: "198.51.100.137", port: 443}, {host: "198.51.100.140", port: 443}, {host: "198.51.100.10", port: 443}, {host: "198.51.100.100", port: 443},
 		{host: "[2001:db8:1:5::1]", port: 443}, {host: "[2001:db8:1:5::1]", port: 80}, {host: "[2001:db8:1:6::1]", port: 443}, {host: "[::1]", port: 443}, {host: "[fe80::1]", port: 443},
 		{host: "127.0.0.1", port: 443}, {host: "169.254.169.254", port: 80}, {host: "10.1.1.1", port: 443}, {host: "10.20.1.1", port: 5432}, {host: "10.21.1.1", port: 5432}, {host: "0.0.0.0", port: 443},
+		{host: "2130706433", port: 443}, {host: "0x7f.1", port: 443}, {host: "127.1", port: 443}, {host: "017700000001", port: 443}, {host: "[::ffff:127.0.0.1]", port: 443}, {host: "[::ffff:169.254.169.254]", port: 80}, {host: "[64:ff9b::a9fe:a9fe]", port: 443}, {host: "168427777", port: 443},
 		{host: "a_b.one.example.org", port: 443}, {host: "-a.one.example.org", port: 443},
 
 		{host: "upload.example.org", port: 443, not: "a budget can't be kept: export-closed"},
 		{host: "both.one.example.org", port: 443, notSquid: "a name with one closed address is closed"},
 		{host: "range.one.example.org", port: 443, not: "a range opens no name: export-narrower"},
 		{host: "api.example.org.", port: 443, notSquid: "it takes the dot off"},
+		{host: "3325256833", port: 443, notSquid: "another form of 198.51.100.129"},
 		{host: long + ".one.example.org", port: 443, not: "the matcher has no bound of labels, the guard has"},
 	}
 	return rows

@@ -41,8 +41,8 @@ func gather(p *firewall.Policy, proxy string) *rules {
 	for _, r := range p.Rooms {
 		if r.Mode == firewall.Open {
 			g.guard = append(g.guard, firewall.AllPorts)
-			g.left(firewall.Rule{}, fmt.Sprintf("network: open of %s: only lines of allow are open in the file", strings.Join(r.Workers, ", ")),
-				"Every public name is more than a proxy of a company is for.")
+			g.tell(diag.Warning, "export-closed", firewall.Rule{}, fmt.Sprintf("network: open of %s is not in the file, which opens the lines of allow alone", strings.Join(r.Workers, ", ")),
+				"The guard lets them reach every public name.", "")
 		}
 	}
 	for _, l := range lines(p, func(r firewall.RoomPolicy) []firewall.Rule { return r.Deny }) {

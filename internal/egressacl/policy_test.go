@@ -33,7 +33,7 @@ func policyOf(t testing.TB, dir string) *firewall.Policy {
 
 // The files, and what their diagnostics say.
 func TestGolden(t *testing.T) {
-	for name, dir := range map[string]string{"matrix": "testdata/matrix", "rooms": "testdata/rooms", "none": "testdata/none", "example": "../../examples/egress-proxy"} {
+	for name, dir := range map[string]string{"matrix": "testdata/matrix", "rooms": "testdata/rooms", "none": "testdata/none", "open": "testdata/open", "example": "../../examples/egress-proxy"} {
 		for proxy, render := range map[string]Renderer{"squid": Squid, "envoy": Envoy} {
 			t.Run(name+" "+proxy, func(t *testing.T) {
 				text, list := render(policyOf(t, dir), Options{Guard: "workshop-guard"})

@@ -6,11 +6,14 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,5 +159,78 @@ func TestSquidGuard(t *testing.T) {
 	none, _ := Squid(p, Options{})
 	if bytes.Contains(none, []byte("proxy_auth")) {
 		t.Error("without a user there is one")
+	}
+}
+
+// TestSquidOnlyWeb: squid itself speaks no TLS and no FTP for a client, shows nothing of
+// itself, and tells hosts nothing of who asks; the host of the URL counts, not the header's.
+func TestSquidOnlyWeb(t *testing.T) {
+	text, _ := Squid(policyOf(t, "testdata/matrix"), Options{Guard: "workshop-guard"})
+	in := testnet.New(t, testnet.Options{Near: near(t)})
+	in.Answer("api.example.org", testnet.A("198.51.100.10"))
+	squid := in.Squid(t, squidAt, string(text), "workshop-guard:secret")
+	for _, target := range []string{
+		"https://api.example.org/", "ftp://api.example.org:80/", "cache_object://api.example.org/info", "urn:x:y",
+		"http://squid.example:3128/squid-internal-mgr/info", "http://localhost:3128/squid-internal-mgr/info", "/squid-internal-mgr/info", "/squid-internal-static/icons/SN.png", "http://" + squidAt + "/squid-internal-mgr/menu",
+	} {
+		if passes(t, in, http.MethodGet, target) {
+			t.Errorf("GET %s passes", target)
+		}
+	}
+	c, err := dialSquid(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, _ = io.WriteString(c, "GET http://api.example.org/p?key=canary HTTP/1.1\r\nHost: evil.example.net\r\nConnection: close\r\n\r\n")
+	r, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var echo testnet.Echo
+	if err := json.NewDecoder(r.Body).Decode(&echo); err != nil || echo.Host != "api.example.org" || echo.Path != "/p?key=canary" {
+		t.Errorf("%+v %v", echo, err)
+	}
+	for name := range echo.Header {
+		if slices.Contains([]string{"Via", "X-Forwarded-For", "Forwarded", "Proxy-Authorization"}, name) {
+			t.Errorf("the host is sent %s: %s", name, echo.Header.Get(name))
+		}
+	}
+	all := ""
+	for began := time.Now(); !strings.Contains(all, "/p?") && time.Since(began) < 10*time.Second; time.Sleep(20 * time.Millisecond) {
+		all = strings.Join(squid.Asked(t), "\n") // which is written when the request has ended
+	}
+	if strings.Contains(all, "canary") || !strings.Contains(all, "http://api.example.org/p?") {
+		t.Errorf("the log is\n%s", all)
+	}
+}
+
+// The example's squid.conf is one, with the example's policy.
+func TestSquidExample(t *testing.T) {
+	program, err := exec.LookPath("squid")
+	if err != nil {
+		program = "/usr/sbin/squid"
+	}
+	_, err = os.Stat(program)
+	testutil.Require(t, err == nil, "there is no squid (scripts/need squid=squid)")
+	conf, err := os.ReadFile("../../examples/egress-proxy/squid.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	acls, list := Squid(policyOf(t, "../../examples/egress-proxy"), Options{Guard: "workshop-guard"})
+	if list.HasErrors() {
+		t.Fatal(list)
+	}
+	dir := t.TempDir()
+	path, at := filepath.Join(dir, "workshop.conf"), "include /etc/squid/workshop.conf"
+	if strings.Count(string(conf), at) != 1 || os.WriteFile(path, acls, 0o644) != nil {
+		t.Fatalf("squid.conf doesn't %s", at)
+	}
+	file := filepath.Join(dir, "squid.conf")
+	if err := os.WriteFile(file, []byte(strings.Replace(string(conf), at, "include "+path, 1)+"visible_hostname squid.example\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(program, "-k", "parse", "-f", file).CombinedOutput(); err != nil || strings.Contains(string(out), "ERROR") || strings.Contains(string(out), "is ignored") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -89,7 +89,7 @@ func (in *Internet) Squid(t testing.TB, at, acls, login string) *Squid {
 		text, _ := os.ReadFile(log)
 		if bytes.Contains(text, []byte("Accepting HTTP")) {
 			// One range inside another, for example: what was meant isn't what counts.
-			if bytes.Contains(text, []byte("WARNING: ")) || bytes.Contains(text, []byte("ERROR: ")) {
+			if bytes.Contains(text, []byte("is ignored")) || bytes.Contains(text, []byte("ERROR: ")) {
 				t.Errorf("squid has something against its configuration:\n%s", text)
 			}
 			return s
