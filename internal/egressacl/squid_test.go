@@ -207,12 +207,7 @@ func TestSquidOnlyWeb(t *testing.T) {
 
 // The example's squid.conf is one, with the example's policy.
 func TestSquidExample(t *testing.T) {
-	program, err := exec.LookPath("squid")
-	if err != nil {
-		program = "/usr/sbin/squid"
-	}
-	_, err = os.Stat(program)
-	testutil.Require(t, err == nil, "there is no squid (scripts/need squid=squid)")
+	program := testnet.SquidProgram(t)
 	conf, err := os.ReadFile("../../examples/egress-proxy/squid.conf")
 	if err != nil {
 		t.Fatal(err)

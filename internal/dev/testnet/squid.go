@@ -22,12 +22,7 @@ import (
 // lines that its configuration includes, and login, as USER:PASSWORD, is whom it knows.
 func (in *Internet) Squid(t testing.TB, at, acls, login string) *Squid {
 	t.Helper()
-	program, err := exec.LookPath("squid")
-	if err != nil {
-		program = "/usr/sbin/squid"
-	}
-	_, err = os.Stat(program)
-	testutil.Require(t, err == nil, "there is no squid (scripts/need squid=squid)")
+	program := SquidProgram(t)
 	dir, err := os.MkdirTemp("", "squid")
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +98,18 @@ func (in *Internet) Squid(t testing.TB, at, acls, login string) *Squid {
 	}
 	t.Fatal("squid doesn't listen")
 	return nil
+}
+
+// SquidProgram is the path of squid, which a test needs.
+func SquidProgram(t testing.TB) string {
+	t.Helper()
+	program, err := exec.LookPath("squid")
+	if err != nil {
+		program = "/usr/sbin/squid" // which isn't in every PATH
+	}
+	_, err = os.Stat(program)
+	testutil.Require(t, err == nil, "there is no squid (scripts/need squid=squid)")
+	return program
 }
 
 // Squid is a running squid.
