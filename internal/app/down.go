@@ -77,8 +77,10 @@ func (env *Env) downOf(ctx context.Context, t ProjectRef, o DownOptions) (change
 	if err := EngineError(e.Tidy(ctx, t.Name, t.Dir)); err != nil {
 		return false, err
 	}
-	if err := env.downRooms(ctx, env.modelRooms(t)); err != nil {
-		return false, err
+	if r, _ := env.Record(t.Name); r == nil || r.ModelOf == "" { // a room has none, though a workshop may have its name
+		if err := env.downRooms(ctx, env.modelRooms(t)); err != nil {
+			return false, err
+		}
 	}
 	// Now that no worker can write any more.
 	changed = env.CompareWatched(ctx, t.Name, were)

@@ -240,6 +240,20 @@ func (env *Env) modelRooms(t ProjectRef) []ProjectRef {
 	return out
 }
 
+// checkRoom refuses to replace the room of a model by a workshop that has its name, and the
+// other way round. noted is the record of that name.
+func (c *Project) checkRoom(noted *facts.Record) error {
+	if noted == nil || noted.Down || noted.Dir != c.Dir || noted.ModelOf == c.modelOf {
+		return nil
+	}
+	what := "a workshop"
+	if noted.ModelOf != "" {
+		what = "the room of a model of project " + noted.ModelOf
+	}
+	return Fail(CodeRefused, "project %s is %s of this directory", noted.Project, what).
+		Hint("give one of them another name, or end what is up: `workshop -p %s down`", noted.Project)
+}
+
 // DownModels removes the rooms of a workshop's models, all or that of one.
 func (env *Env) DownModels(ctx context.Context, c *Project, name string) error {
 	rooms := env.modelRooms(c.ProjectRef)

@@ -96,3 +96,27 @@ func TestModelKey(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckRoom: a workshop that has the name of a model's room doesn't take its place.
+func TestCheckRoom(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		of     string
+		noted  *facts.Record
+		refuse bool
+	}{
+		{"nothing is up", "", nil, false},
+		{"a workshop again", "", &facts.Record{Dir: "/p"}, false},
+		{"a room again", "a", &facts.Record{Dir: "/p", ModelOf: "a"}, false},
+		{"a workshop over a room", "", &facts.Record{Dir: "/p", ModelOf: "a"}, true},
+		{"a room over a workshop", "a", &facts.Record{Dir: "/p"}, true},
+		{"a room over that of another", "a", &facts.Record{Dir: "/p", ModelOf: "b"}, true},
+		{"what was up", "", &facts.Record{Dir: "/p", ModelOf: "a", Down: true}, false},
+		{"of a directory that is gone", "", &facts.Record{Dir: "/q", ModelOf: "a"}, false},
+	} {
+		c := &Project{ProjectRef: ProjectRef{Name: "a-model-x", Dir: "/p"}, modelOf: x.of}
+		if err := c.checkRoom(x.noted); (err != nil) != x.refuse {
+			t.Errorf("%s: %v", x.name, err)
+		}
+	}
+}

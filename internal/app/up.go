@@ -31,6 +31,9 @@ func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names [
 		return err
 	}
 	noted, _ := env.Record(c.Name)
+	if err := c.checkRoom(noted); err != nil {
+		return err
+	}
 	defer func() {
 		if err != nil {
 			env.forgetIfNothingIs(ctx, r, noted)
