@@ -56,7 +56,7 @@ type Record struct {
 	// ModelOf: it is the room of a model of the directory's workshop, the project of that
 	// name.
 	ModelOf string `json:",omitempty"`
-	at    string
+	at      string
 }
 
 // Grant is what a worker is granted, in words: by facet, such as "memory".

@@ -3,10 +3,11 @@
 package probe
 
 import (
-	"net"
 	"testing"
 
 	"github.com/miekg/dns"
+
+	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
 // A server of another library is asked, by both transports.
@@ -32,14 +33,7 @@ func TestDNS(t *testing.T) {
 		}
 		_ = w.WriteMsg(m)
 	})
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", pc.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, pc := testutil.ListenTwice(t)
 	for _, s := range []*dns.Server{{PacketConn: pc, Handler: handler}, {Listener: l, Handler: handler}} {
 		go s.ActivateAndServe()
 		t.Cleanup(func() { s.Shutdown() })

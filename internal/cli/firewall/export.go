@@ -83,6 +83,8 @@ or ports. --remove prints what takes them away.`,
 	f.BoolVar(&o.strict, "strict", false, "warnings fail too")
 	f.BoolVar(&o.host.remove, "remove", false, "print what removes the rules of this machine, whatever is up")
 	f.StringArrayVar(&o.host.resolvers, "resolver", nil, "address of a resolver that Docker uses for containers, where it isn't found; repeatable")
+	command.FreeText(cmd, "guard")
+	command.FreeText(cmd, "resolver")
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(exportTargets, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

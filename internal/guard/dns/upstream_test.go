@@ -31,30 +31,10 @@ type upstream struct {
 	raw []string // network and bytes
 }
 
-// listenTwice listens at one port by TCP and UDP. A port that is free for one may be taken for
-// the other.
-func listenTwice(t testing.TB) (net.Listener, net.PacketConn) {
-	t.Helper()
-	for try := 0; ; try++ {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		pc, err := net.ListenPacket("udp", l.Addr().String())
-		if err == nil {
-			return l, pc
-		}
-		l.Close()
-		if try == 20 {
-			t.Fatal(err)
-		}
-	}
-}
-
 func newUpstream(t testing.TB, answer func(network string, q *dns.Msg) []*dns.Msg) *upstream {
 	t.Helper()
 	u := &upstream{TB: t, answer: answer}
-	l, pc := listenTwice(t)
+	l, pc := testutil.ListenTwice(t)
 	u.addr = netip.MustParseAddrPort(pc.LocalAddr().String())
 	t.Cleanup(func() { pc.Close(); l.Close() })
 	go func() {
