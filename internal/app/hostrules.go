@@ -215,7 +215,7 @@ func (h *hostRules) together(p hostfirewall.Programs) {
 // appendOpening adds what no other one has.
 func appendOpening(all []hostfirewall.Opening, o hostfirewall.Opening) []hostfirewall.Opening {
 	if slices.ContainsFunc(all, func(x hostfirewall.Opening) bool {
-		return x.To == o.To && (x.UDP || !o.UDP) && slices.Equal(x.Ports, o.Ports)
+		return x.To == o.To && (x.UDP || !o.UDP) && (o.Named || !x.Named) && slices.Equal(x.Ports, o.Ports)
 	}) {
 		return all
 	}

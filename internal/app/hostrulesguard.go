@@ -118,7 +118,7 @@ func (g *hostGuard) line(c *control.Client, room string, r *firewall.Rule, out [
 	case r.Host.IsWildcard(): // any name, and with it any address
 		for _, x := range firewall.ClassRanges() {
 			if x.Class.OpenedBy(r) {
-				out = appendOpening(out, hostfirewall.Opening{To: x.Prefix, Ports: r.Ports, Why: why})
+				out = appendOpening(out, hostfirewall.Opening{To: x.Prefix, Ports: r.Ports, Named: true, Why: why})
 			}
 		}
 		return out, nil
@@ -135,7 +135,7 @@ func (g *hostGuard) line(c *control.Client, room string, r *firewall.Rule, out [
 		}
 		found = true
 		a = a.Unmap()
-		out = appendOpening(out, hostfirewall.Opening{To: netip.PrefixFrom(a, a.BitLen()), Ports: r.Ports, Why: why})
+		out = appendOpening(out, hostfirewall.Opening{To: netip.PrefixFrom(a, a.BitLen()), Ports: r.Ports, Named: true, Why: why})
 	}
 	if !found {
 		g.notHeld("%s has no address now: a private one that it gets is refused", why)

@@ -53,7 +53,10 @@ type Programs struct {
 type Opening struct {
 	To    netip.Prefix
 	Ports []firewall.PortRange
-	UDP   bool   // over UDP, too
+	UDP   bool // over UDP, too
+	// Named: it is what a name leads to. A guard connects to the machine that it is on
+	// only where a line has its address.
+	Named bool
 	Why   string // the line, or what it is
 }
 

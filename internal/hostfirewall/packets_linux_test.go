@@ -17,6 +17,9 @@ func exported() *Rules {
 	}}}
 	r.Bridges[0].Lines = append(r.Bridges[0].Lines, opening("100.64.0.0/10", "project shop, workshop.yaml:14: 100.64.0.0/10", 443, 443),
 		opening("10.213.1.1/32", "project shop, workshop.yaml:15: 10.213.1.1", 5432, 5432))
+	named := opening("10.0.0.0/8", "project shop, workshop.yaml:16: *.example.org", 443, 443)
+	named.Named = true
+	r.Bridges[0].Lines = append(r.Bridges[0].Lines, named)
 	return r
 }
 
@@ -52,6 +55,7 @@ var tries = []try{
 	{name: "guard, another port of the line", from: guard, to: "10.20.0.5:22"},
 	{name: "guard, private without a line", from: guard, to: "10.99.0.5:5432"},
 	{name: "guard, private without a line, IPv6", from: guard, to: "[fd99::5]:443"},
+	{name: "guard, private by a name", from: guard, to: "10.99.0.5:443", open: true},
 	{name: "guard, metadata", from: guard, to: "169.254.169.254:443"},
 	{name: "guard, shared with a line", from: guard, to: "100.64.0.9:443", open: true},
 	{name: "guard, metadata in the range of a line", from: guard, to: "100.100.100.200:443"},

@@ -3,6 +3,7 @@ package hostfirewall
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -181,7 +182,11 @@ func (p plan) bridge(b Bridge) {
 		p.add(chain, pass, of+"answers", from, answer)
 		p.opened(chain, from, b.Upstreams)
 		p.add(chain, never, of+"never", from)
-		p.opened(chain, from, b.Lines)
+		lines := b.Lines
+		if chain == chainInput {
+			lines = slices.DeleteFunc(slices.Clone(lines), func(o Opening) bool { return o.Named })
+		}
+		p.opened(chain, from, lines)
 	}
 	p.add(chainForward, private, of+"private ranges", from)
 	p.add(chainForward, pass, of+"public addresses", from, tcp)
