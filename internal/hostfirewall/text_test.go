@@ -26,6 +26,11 @@ func TestHostileNames(t *testing.T) {
 		if g, w := code(got), code(want); g != w {
 			t.Errorf("%s: other rules:\n%s\nwant:\n%s", tool, g, w)
 		}
+		for line := range strings.Lines(got) { // pf and nft go on after a backslash
+			if strings.HasPrefix(line, "#") && strings.ContainsAny(line, "\\\x00") {
+				t.Errorf("%s: %q", tool, line)
+			}
+		}
 	}
 	for _, change := range []func(*Rules){
 		func(r *Rules) { r.Bridges[0].Interface = "br0 -j ACCEPT" },
