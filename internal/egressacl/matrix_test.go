@@ -79,6 +79,7 @@ func matrix() []row {
 		{host: "[2001:db8:1:5::1]", port: 443}, {host: "[2001:db8:1:5::1]", port: 80}, {host: "[2001:db8:1:6::1]", port: 443}, {host: "[::1]", port: 443}, {host: "[fe80::1]", port: 443},
 		{host: "127.0.0.1", port: 443}, {host: "169.254.169.254", port: 80}, {host: "10.1.1.1", port: 443}, {host: "10.20.1.1", port: 5432}, {host: "10.21.1.1", port: 5432}, {host: "0.0.0.0", port: 443},
 		{host: "2130706433", port: 443}, {host: "0x7f.1", port: 443}, {host: "127.1", port: 443}, {host: "017700000001", port: 443}, {host: "[::ffff:127.0.0.1]", port: 443}, {host: "[::ffff:169.254.169.254]", port: 80}, {host: "[64:ff9b::a9fe:a9fe]", port: 443}, {host: "168427777", port: 443},
+		{host: "SECRET.many.example.org", port: 443}, {host: "secret.many.example.org.", port: 443}, {host: "tickets.one.example.org.", port: 443}, {host: "api.example.org..", port: 443, notSquid: "it takes the dots off"}, {host: ".api.example.org", port: 443}, {host: "api%2eexample.org", port: 443}, {host: "api..example.org", port: 443},
 		{host: "a_b.one.example.org", port: 443}, {host: "-a.one.example.org", port: 443},
 
 		{host: "upload.example.org", port: 443, not: "a budget can't be kept: export-closed"},

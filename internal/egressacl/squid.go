@@ -1,6 +1,7 @@
 package egressacl
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -96,8 +97,9 @@ func (s *squid) access(verb string, names ...string) {
 }
 
 func (s *squid) head(name string) {
-	s.line("# What the workshop %s may reach, for squid 5 or later: `workshop firewall export --for squid`.", plain(name))
-	s.line("# Include it in squid.conf after the lines that say who may ask, and with no http_access line after it.")
+	s.line("# What workshop %s may reach, for squid 5 or later: `workshop firewall export --for squid`.", plain(cmp.Or(name, "without a name")))
+	s.line("# Include it in squid.conf after the lines that say who may ask, and write `http_access deny all` after it:")
+	s.line("# squid allows what no line has if the last one denies, as it is where this file is empty.")
 	s.section("Nothing is kept, and nothing says who asked.")
 	s.line("cache deny all")
 	s.line("via off")

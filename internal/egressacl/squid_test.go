@@ -212,6 +212,9 @@ func TestSquidExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if at, last := strings.Index(string(conf), "include "), strings.LastIndex(string(conf), "http_access deny all\n"); at < 0 || last < at {
+		t.Error("squid.conf doesn't end with http_access deny all, so an empty file opens everything")
+	}
 	acls, list := Squid(policyOf(t, "../../examples/egress-proxy"), Options{Guard: "workshop-guard"})
 	if list.HasErrors() {
 		t.Fatal(list)
