@@ -32,6 +32,7 @@ type ToolsOptions struct {
 // client have in common. The engine is asked when the first tool needs it.
 type Tools struct {
 	env   *Env
+	asWas Env // env as it was before anything ran side by side: see [Tools.own]
 	c     *Project
 	names []string // the workers that may be needed: the one and its delegates; all where empty
 	o     ToolsOptions
@@ -76,7 +77,7 @@ func (env *Env) OpenTools(ctx context.Context, c *Project, names []string, o Too
 		return nil, err
 	}
 	h := &Tools{
-		env: env, c: c, names: names, o: o, audit: log,
+		env: env, asWas: *env, c: c, names: names, o: o, audit: log,
 		ready: make(chan struct{}), toldPerson: map[string]bool{}, unreached: map[string]string{},
 	}
 	h.ctx, h.cancel = context.WithCancel(ctx)

@@ -11,7 +11,7 @@ import (
 // own, which calls of tools don't see.
 
 func (h *Tools) own() *Env {
-	env := *h.env
+	env := h.asWas
 	return &env
 }
 
