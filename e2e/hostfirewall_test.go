@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // asGuard runs a program where a guard that fell would run one: with its network and its
@@ -56,11 +57,13 @@ func TestHostFirewall(t *testing.T) {
 		return append([]string{"firewall", "export"}, args...)
 	}
 	port := freePort(t)
-	edit(s, "        - ssh.example.org:22\n", "        - ssh.example.org:22\n        - {cidr: 198.18.0.0/15, port: 9000}\n")
+	edit(s, "        - ssh.example.org:22\n", "        - ssh.example.org:22\n        - {cidr: 198.18.0.0/15, port: 9000}\n        - {host: db.example.org, port: 5432, private: true}\n        - {host: gone.example.org, port: 5432, private: true}\n")
 	edit(s, "    mounts:\n", "    ports: [\""+port+":8080\"]\n    mounts:\n")
 	if d := s.Expect(1, export("--for", "iptables")...); d.Out != "" || !strings.Contains(d.Err, "no workshop with a network is up") {
 		t.Errorf("nothing is up: %s%s", d.Out, d.Err)
 	}
+	s.Internet.Answer("db.example.org", testnet.A("10.77.0.5"))
+	s.Cleanup(func() { s.Internet.Answer("db.example.org", testnet.NXDomain) })
 	s.Up()
 	defer s.Serve("worker", "127.0.0.1:8080", "from-the-worker")()
 	host, _ := scenario.Listen(t, s.HostAddress())
@@ -102,6 +105,8 @@ func TestHostFirewall(t *testing.T) {
 	t.Cleanup(func() {
 		_ = exec.Command("sh", "-c", "for t in iptables ip6tables; do for chain in INPUT FORWARD OUTPUT; do $t -D $chain -p udp --dport 9 -j DROP; done; done").Run()
 	})
+	d := s.Expect(0, export("--for", "iptables")...)
+	says(s, d, "-d 10.77.0.5/32 -p tcp --dport 5432 -m comment --comment \"project "+s.Project+", workshop.yaml:12: db.example.org\" -j RETURN", "not held: ", "workshop.yaml:13: gone.example.org has no address now")
 	before := hostRules(t)
 	apply := func(tool string, args ...string) {
 		t.Helper()
@@ -144,6 +149,10 @@ func TestHostFirewall(t *testing.T) {
 		if apply(tool, "--remove"); hostRules(t) != before {
 			t.Errorf("%s: removed:\n%s\nbefore:\n%s", tool, hostRules(t), before)
 		}
+	}
+	edit(s, "port: 9000", "port: 9001")
+	if d := s.Expect(4, export("--for", "nftables")...); d.Out != "" || !strings.Contains(d.Err, "its guard has other lines than ") {
+		t.Errorf("an edited file: %s%s", d.Out, d.Err)
 	}
 }
 
