@@ -43,6 +43,8 @@ var flavours = []struct {
 func newLab(t testing.TB, multi string) *lab {
 	t.Helper()
 	testutil.Require(t, os.Geteuid() == 0, "network namespaces need root")
+	_, err := exec.LookPath("nft")
+	testutil.Require(t, err == nil, "nft isn't there: scripts/need nft=nftables")
 	l := &lab{TB: t, path: t.TempDir() + ":/usr/sbin:/usr/bin:/sbin:/bin"}
 	for _, of := range []string{"iptables", "ip6tables"} {
 		for _, verb := range []string{"", "-save", "-restore"} {
