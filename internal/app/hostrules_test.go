@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -108,5 +109,52 @@ func TestHostRulesIdentify(t *testing.T) {
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	if err := identify(cmd.Process.Pid, &p); err != nil || p.UID != 65532 || p.Cgroup != "" {
 		t.Errorf("%v: %+v", err, p)
+	}
+}
+
+// A process of the caller's that is in a group of the namespace engine is known by the
+// directory of those groups, which a restart doesn't replace.
+func TestHostRulesGroup(t *testing.T) {
+	base := ""
+	for _, dir := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
+		if _, err := os.Stat(dir + "/cgroup.controllers"); err == nil {
+			base = dir
+		}
+	}
+	if base == "" || os.Getuid() != 0 {
+		t.Skip("skipped: no control groups of version 2, or no root")
+	}
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+	defer ended()
+	name := "workshop-hostrules-test-" + strconv.Itoa(cmd.Process.Pid)
+	for _, below := range []string{"", "/workshop", "/workshop/1-guard"} {
+		dir := base + "/" + name + below
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			ended() // else it is busy
+			if err := os.Remove(dir); err != nil {
+				t.Error(err)
+			}
+		}()
+		if err := os.WriteFile(dir+"/cgroup.procs", []byte(strconv.Itoa(cmd.Process.Pid)), 0); err != nil {
+			t.Fatal(err)
+		}
+		var p hostfirewall.Programs
+		err := identify(cmd.Process.Pid, &p)
+		if below != "/workshop/1-guard" {
+			if err == nil {
+				t.Errorf("in %s: %+v", dir, p)
+			}
+			continue
+		}
+		if err != nil || p.UID != 0 || p.Cgroup != "/"+name+"/workshop" {
+			t.Errorf("in %s: %v: %+v", dir, err, p)
+		}
 	}
 }
