@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -378,13 +377,5 @@ func stubImage(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	_ = w.WriteHeader(&tar.Header{Name: "app/", Typeflag: tar.TypeDir, Mode: 0o755})
-	_ = w.WriteHeader(&tar.Header{Name: "app/llama-server", Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(content))})
-	_, _ = w.Write(content)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return layer("app/llama-server", 0o755, content)
 }

@@ -56,7 +56,7 @@ func proxyConsent(l lease.Line, resolvers []string) string {
 	return text
 }
 
-// hostOf is where a line sends its credential, as the file of credentials has it.
+// lineHost is where a line sends its credential, as the file of credentials has it.
 func lineHost(l lease.Line) string {
 	c := credential.Credential{Hosts: []credential.Host{{Name: l.Host, Port: l.Port}}, As: credential.Form{Proxy: l.OfProxy()}}
 	return c.HostTexts()[0]

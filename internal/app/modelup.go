@@ -188,19 +188,11 @@ func (env *Env) Models(ctx context.Context, c *Project) []ModelState {
 func askModel(ctx context.Context, runtime, key, method, path string) (a modelAnswer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	c := http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", modelSocket(runtime))
-		},
-		DisableKeepAlives: true,
-	}}
-	q, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, http.NoBody)
-	if err != nil {
-		return a, err
+	dial := func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", modelSocket(runtime))
 	}
-	q.Header.Set("Authorization", "Bearer "+key)
-	got, err := c.Do(q)
+	got, err := service.Ask(ctx, key, dial, method, path)
 	if err != nil {
 		return a, err
 	}

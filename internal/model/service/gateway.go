@@ -82,18 +82,24 @@ func refuse(w http.ResponseWriter, code int, message string) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message, "type": "workshop", "code": code}})
 }
 
-// Healthy asks the server whether it is ready: the model is loaded.
-func Healthy(ctx context.Context, key string, dial func(context.Context) (net.Conn, error)) bool {
+// Ask makes one request with the key on a connection of its own. The caller closes the
+// answer's body.
+func Ask(ctx context.Context, key string, dial func(context.Context) (net.Conn, error), method, path string) (*http.Response, error) {
 	c := http.Client{Transport: &http.Transport{
 		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		DisableKeepAlives: true,
 	}}
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/health", http.NoBody)
+	q, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, http.NoBody)
 	if err != nil {
-		return false
+		return nil, err
 	}
 	q.Header.Set("Authorization", "Bearer "+key)
-	a, err := c.Do(q)
+	return c.Do(q)
+}
+
+// Healthy asks the server whether it is ready: the model is loaded.
+func Healthy(ctx context.Context, key string, dial func(context.Context) (net.Conn, error)) bool {
+	a, err := Ask(ctx, key, dial, http.MethodGet, "/health")
 	if err != nil {
 		return false
 	}
