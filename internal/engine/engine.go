@@ -94,7 +94,9 @@ type Engine interface {
 
 // Info describes an engine.
 type Info struct {
-	Kind       string // "docker", "namespace", "process"
+	Kind string // "docker", "namespace", "process"
+	// Flavour is whose program answers Docker's API; empty for engines that don't speak it.
+	Flavour    Flavour
 	Endpoint   string // how it is reached, for messages
 	Version    string
 	APIVersion string
@@ -117,6 +119,15 @@ type Info struct {
 	// Findings are what it found on this machine about promises, besides Limits.
 	Findings []Finding
 }
+
+// Flavour is a program that answers Docker's API.
+type Flavour string
+
+// The flavours that are known.
+const (
+	FlavourDocker Flavour = "docker"
+	FlavourPodman Flavour = "podman"
+)
 
 // Daemon is how the daemon of an engine is set up.
 type Daemon struct {

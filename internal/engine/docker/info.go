@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/promise"
@@ -23,14 +25,20 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	if e.info != nil {
 		return e.info(ctx)
 	}
-	raw, err := e.cli.Info(ctx)
-	if err != nil {
+	_ = e.Ping(ctx) // before concurrent calls; if it fails, they report it
+	var raw system.Info
+	var version types.Version
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { raw, err = e.cli.Info(gctx); return err })
+	g.Go(func() (err error) { version, err = e.cli.ServerVersion(gctx); return err })
+	if err := g.Wait(); err != nil {
 		return engine.Info{}, e.explain(err)
 	}
 	if v := e.cli.ClientVersion(); versions.LessThan(v, MinAPIVersion) {
 		return engine.Info{}, fmt.Errorf("the Docker Engine at %s is too old: it speaks API %s, workshop needs %s (Docker 20.10) or later", e.endpoint.host, v, MinAPIVersion)
 	}
 	out := e.describe(raw)
+	out.Flavour = flavourOf(version)
 	e.info = func(context.Context) (engine.Info, error) { return out, nil }
 	return out, nil
 }
@@ -55,6 +63,17 @@ func (e *Engine) describe(raw system.Info) engine.Info {
 			Desktop: strings.Contains(raw.OperatingSystem, "Docker Desktop"),
 		},
 	}
+}
+
+// flavourOf reads which program answers: podman calls itself so among the components
+// (podman: pkg/api/handlers/compat/version.go).
+func flavourOf(v types.Version) engine.Flavour {
+	for _, c := range v.Components {
+		if c.Name == "Podman Engine" {
+			return engine.FlavourPodman
+		}
+	}
+	return engine.FlavourDocker
 }
 
 // goarch maps the kernel's machine name, which the engine reports.
