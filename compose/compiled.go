@@ -143,6 +143,9 @@ type Facts struct {
 	Arch       string // GOARCH of the engine: amd64, arm64
 	IPv6       bool   // the engine's kernel has IPv6
 	Local      bool   // the engine sees this machine's files
+	// MappedIDs says why ids in containers aren't those of this machine, as "Docker is
+	// rootless"; empty: they are.
+	MappedIDs string
 	// Runtimes are the OCI runtimes that the engine has; empty: not known.
 	// DefaultRuntime is that of containers that name none; empty: no other than
 	// the machine's kernel. UserRuntimes are those that the user allows for

@@ -25,6 +25,11 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 		return
 	}
 	sf := m.f.Sources[written]
+	if k.ReadWrite && m.f.MappedIDs != "" {
+		m.list.add("ids-mapped", at, fmt.Sprintf("what the worker writes to %s would not belong to %s, as %s (B4)", written, user, m.f.MappedIDs),
+			idsDetail, idsHint)
+		return
+	}
 	if !sf.Exists {
 		if k.ReadWrite && slices.Contains(m.f.ToCreate, written) {
 			if !m.unspeakable(k, m.f.absolute(written)) && !m.refused(k, m.f.absolute(written), "") {
@@ -82,6 +87,12 @@ func (m *machine) mount(s *types.ServiceConfig, a *addition, all *workshop.Conta
 		a.volumes = append(a.volumes, protectedMounts(k, sf.Real, m.f.Protected[written], m.f.sourcesBelow(sf.Real), coveredBy(all, k))...)
 	}
 }
+
+// idsDetail and idsHint are about engines with ids of their own.
+const (
+	idsDetail = "Ids in its containers aren't those of this machine."
+	idsHint   = "start it on namespaces: `workshop --engine namespace up`"
+)
 
 // point checks the mount point of a mount inside of another one: it is in the
 // other's source. An engine would follow a link there to another place of the

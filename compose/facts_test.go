@@ -48,6 +48,15 @@ func TestWithFactsProblems(t *testing.T) {
 		{"the outlet's group", func(_ *workshop.Workshop, f *Facts) { f.GID = 65531 }, "user-reserved", "another user"},
 		{"no init", func(_ *workshop.Workshop, f *Facts) { f.InitImage = "" }, "init-missing", "make build"},
 		{"elsewhere", func(_ *workshop.Workshop, f *Facts) { f.Local = false }, "engine-elsewhere", "copy: true"},
+		{"rw mount and other ids", func(_ *workshop.Workshop, f *Facts) { f.MappedIDs = "Docker is rootless" }, "ids-mapped", "would not belong to 1000:1000, as Docker is rootless (B4)"},
+		{"rw mount to be made and other ids", func(_ *workshop.Workshop, f *Facts) {
+			delete(f.Sources, "./output")
+			f.ToCreate, f.MappedIDs = []string{"./output"}, "Docker is rootless"
+		}, "ids-mapped", "--engine namespace"},
+		{"secret and other ids", func(w *workshop.Workshop, f *Facts) {
+			w.Workers[0].Container.Mounts, f.MappedIDs = nil, "Docker is rootless"
+			w.Workers[0].Container.Secrets = []workshop.Secret{{Name: "token", Env: "TOKEN", At: at(3)}}
+		}, "ids-mapped", "(B11)"},
 		{"host image elsewhere", func(w *workshop.Workshop, f *Facts) {
 			w.Workers[0].Container.Mounts, w.Workers[0].Container.Image, f.Local = nil, val(workshop.HostImage), false
 		}, "engine-elsewhere", "name an image"},

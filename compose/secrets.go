@@ -14,6 +14,10 @@ func (m *machine) secret(a *addition, s *workshop.Secret, user string) {
 			"Secrets are files of this machine that are bound into the worker.", "use an engine on this machine, or remove the secret")
 		return
 	}
+	if m.f.MappedIDs != "" {
+		m.list.add("ids-mapped", s.At.Range, fmt.Sprintf("the worker could not read the secret %s, as %s (B11)", s.Name, m.f.MappedIDs), idsDetail, idsHint)
+		return
+	}
 	file := SecretFile(m.f, s.Name, user)
 	if file == "" {
 		m.list.add("secret-missing", s.At.Range, fmt.Sprintf("secret %s has no value here", s.Name), "", secretHint(s))

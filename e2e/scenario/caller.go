@@ -33,6 +33,10 @@ type caller struct {
 var controllers = []string{"memory", "cpu", "pids"}
 
 func (c *caller) prepare(l *Lab) (err error) {
+	if u := ordinary; u != nil {
+		c.uid, c.home = UID, u.home
+		return l.binaries(filepath.Join(u.home, "bin"))
+	}
 	if TheEngine() == Docker {
 		return nil
 	}
@@ -44,14 +48,9 @@ func (c *caller) prepare(l *Lab) (err error) {
 		if err := c.delegate(); err != nil {
 			return fmt.Errorf("control groups of an ordinary user: %w", err)
 		}
-		// The repository may be below a home of root.
-		bin := filepath.Join(c.home, "bin")
-		for _, path := range []string{l.Workshop(), filepath.Join(l.Bin, "llmdo"), l.Init()} {
-			if err := copyFile(path, filepath.Join(bin, filepath.Base(path))); err != nil {
-				return err
-			}
+		if err := l.binaries(filepath.Join(c.home, "bin")); err != nil {
+			return err
 		}
-		l.Bin = bin
 	}
 	for _, dir := range []string{c.home, c.state()} {
 		if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chown(dir, c.uid, c.uid)); err != nil {
@@ -77,6 +76,9 @@ func (c *caller) makeRuntime() error {
 
 // environ is the environment of our programs.
 func (c *caller) environ() []string {
+	if ordinary != nil {
+		return append(ordinary.environ(), "SSL_CERT_FILE="+c.caFile)
+	}
 	if TheEngine() == Docker {
 		return slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "WORKSHOP_") || strings.HasPrefix(e, "SUDO_") })
 	}
@@ -153,7 +155,7 @@ func give(uid int, dirs ...string) error {
 
 // remove takes everything of the caller away.
 func (c *caller) remove() {
-	if c.home == "" {
+	if c.home == "" || ordinary != nil {
 		return
 	}
 	for _, dir := range c.cgroups {

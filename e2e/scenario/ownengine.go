@@ -50,7 +50,8 @@ func Alone(t *testing.T) bool {
 type OwnEngine struct {
 	t    *testing.T
 	dir  string
-	args []string
+	argv []string
+	env  []string // nil: this process's
 	cmd  *exec.Cmd
 	done chan struct{}
 }
@@ -63,8 +64,12 @@ func NewEngine(t *testing.T, args ...string) *OwnEngine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &OwnEngine{t: t, dir: dir, args: args}
-	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "docker.sock"))
+	at := func(name string) string { return filepath.Join(dir, name) }
+	e := &OwnEngine{t: t, dir: dir, argv: append([]string{
+		"dockerd", "--host", "unix://" + at("docker.sock"), "--data-root", at("data"), "--exec-root", at("exec"), "--pidfile", at("docker.pid"),
+		"--default-address-pool", "base=10.214.0.0/17,size=24", "--bip", "10.214.255.1/24", "--exec-opt", "native.cgroupdriver=cgroupfs",
+	}, args...)}
+	t.Setenv("DOCKER_HOST", "unix://"+at("docker.sock"))
 	t.Cleanup(e.remove)
 	e.Start()
 	return e
@@ -80,10 +85,8 @@ func (e *OwnEngine) Start() {
 	}
 	defer log.Close()
 	_ = os.Remove(at("docker.pid")) // of one that was killed
-	e.cmd = exec.Command("dockerd", append([]string{
-		"--host", "unix://" + at("docker.sock"), "--data-root", at("data"), "--exec-root", at("exec"), "--pidfile", at("docker.pid"),
-		"--default-address-pool", "base=10.214.0.0/17,size=24", "--bip", "10.214.255.1/24", "--exec-opt", "native.cgroupdriver=cgroupfs",
-	}, e.args...)...)
+	e.cmd = exec.Command(e.argv[0], e.argv[1:]...)
+	e.cmd.Env = e.env
 	e.cmd.Stdout, e.cmd.Stderr = log, log
 	if err := e.cmd.Start(); err != nil {
 		e.t.Fatal(err)

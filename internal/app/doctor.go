@@ -179,10 +179,8 @@ func daemonFindings(i engine.Info) []doctor.Finding {
 	switch {
 	case d.Desktop:
 		add("docker-vm", doctor.Warning, "Docker runs in a virtual machine, which doesn't see this machine's files as they are: mounts need `copy: true`", "read how: `workshop explain engine-elsewhere`")
-	case d.Rootless:
-		add("rootless", doctor.Warning, "Docker is rootless: what a worker writes to an rw mount isn't yours (B4)", namespaces)
-	case d.UserRemap:
-		add("userns-remap", doctor.Warning, "Docker maps user ids (userns-remap): what a worker writes to an rw mount isn't yours (B4)", namespaces)
+	case i.MappedIDs() != "":
+		add("userns", doctor.Warning, i.MappedIDs()+": mounts with mode rw and secrets are refused (B4, B11)", namespaces)
 	default:
 		add("userns", doctor.OK, "ids in containers are those of the machine", "")
 	}

@@ -44,7 +44,7 @@ func Engines(ctx context.Context, name string, o EngineOptions) (engine.Engine, 
 	init := initimage.Default().Else(initbuild.For(ctx, initbuild.Options{CacheDir: o.CacheDir, Lookup: o.Lookup, Say: o.Say}))
 	switch name {
 	case "", promise.Docker:
-		return docker.New(ctx, docker.Options{Init: init, Lookup: o.Lookup, ApproveBuild: dockerBuild(o.ApproveBuild)})
+		return docker.New(ctx, docker.Options{Init: init, Lookup: o.Lookup, ApproveBuild: dockerBuild(o.ApproveBuild), WithoutLimits: o.WithoutLimits})
 	case promise.Namespace:
 		var own namespace.Options
 		if o.StateDir != "" && o.CacheDir != "" {

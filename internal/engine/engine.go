@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/promise"
 	toolbox "github.com/llmdo/workshop/internal/toolbox/client"
 	"github.com/llmdo/workshop/internal/workerinit/pid1"
 )
@@ -125,7 +126,7 @@ type Flavour string
 
 // The flavours that are known.
 const (
-	FlavourDocker Flavour = "docker"
+	FlavourDocker Flavour = promise.Docker
 	FlavourPodman Flavour = "podman"
 )
 
@@ -138,6 +139,20 @@ type Daemon struct {
 	LiveRestore     bool // containers go on while it restarts
 	SELinux         bool // it labels containers
 	Desktop         bool // it is in a virtual machine of Docker Desktop
+}
+
+// MappedIDs says why ids in containers aren't those of this machine; empty: they are.
+// Rootless podman gives containers the caller's own id.
+func (i *Info) MappedIDs() string {
+	switch d := &i.Daemon; {
+	case i.Flavour != FlavourDocker:
+		return ""
+	case d.Rootless:
+		return "Docker is rootless"
+	case d.UserRemap:
+		return "Docker maps user ids (userns-remap)"
+	}
+	return ""
 }
 
 // Finding is one property of this machine that a promise depends on.
@@ -153,6 +168,9 @@ type Finding struct {
 
 // Limits are the resource limits that the engine can enforce (B5).
 type Limits struct{ Memory, Swap, CPU, PIDs, Seccomp bool }
+
+// All reports whether memory, swap, cpu and pids can be limited.
+func (l Limits) All() bool { return l.Memory && l.Swap && l.CPU && l.PIDs }
 
 // Observed is a snapshot of a project's existing objects.
 type Observed struct {

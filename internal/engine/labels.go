@@ -17,5 +17,9 @@ const (
 	LabelVolume      = "com.docker.compose.volume"
 )
 
+// LabelNotHeld has the promises that the user waived when a container was created,
+// separated by commas ([Container.NotHeld]).
+const LabelNotHeld = "dev.llmdo.workshop.not-held"
+
 // LabelHelper marks containers by which volumes are filled.
 const LabelHelper = "dev.llmdo.workshop.helper"

@@ -26,11 +26,12 @@ type Options struct {
 	// UID and GID are the caller's; negative if the system has none.
 	UID, GID int
 
-	// Arch, IPv6, Local, Runtimes, DefaultRuntime, DataRoot and Sockets describe
-	// the engine.
+	// Arch, IPv6, Local, MappedIDs, Runtimes, DefaultRuntime, DataRoot and Sockets
+	// describe the engine.
 	Arch           string
 	IPv6           bool
 	Local          bool
+	MappedIDs      string
 	Runtimes       []string
 	DefaultRuntime string
 	DataRoot       string
@@ -78,7 +79,7 @@ func Collect(ctx context.Context, o Options) (compose.Facts, *Missing, diag.List
 	f := &c.facts
 	*f = compose.Facts{
 		Project: o.Project, ProjectDir: dir,
-		Arch: o.Arch, IPv6: o.IPv6, Local: o.Local, Runtimes: o.Runtimes,
+		Arch: o.Arch, IPv6: o.IPv6, Local: o.Local, MappedIDs: o.MappedIDs, Runtimes: o.Runtimes,
 		DefaultRuntime: o.DefaultRuntime, UserRuntimes: o.UserRuntimes,
 		InitImage: o.InitImage, InitVolume: o.InitVolume, Ports: o.Ports,
 		Sources: map[string]compose.SourceFacts{}, Protected: map[string][]compose.Protected{},

@@ -25,6 +25,9 @@ type Options struct {
 	// ApproveBuild is called for every build of a plan before its first step. An
 	// error refuses the plan. Nil refuses every build.
 	ApproveBuild func(context.Context, Build) error
+	// WithoutLimits accepts that the engine can't enforce limits of memory, cpu and pids
+	// (B5). Those that it can enforce are still enforced.
+	WithoutLimits bool
 	// Init is the set of workshop-init programs; nil: the embedded one.
 	Init *initimage.Set
 }

@@ -39,6 +39,7 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	}
 	out := e.describe(raw)
 	out.Flavour = flavourOf(version)
+	out.Unlimited = e.opts.WithoutLimits && !out.Limits.All()
 	e.info = func(context.Context) (engine.Info, error) { return out, nil }
 	return out, nil
 }

@@ -149,8 +149,8 @@ func observed(s *container.Summary) engine.Container {
 		ID: s.ID, Service: s.Labels[engine.LabelService], Role: s.Labels[compose.LabelRole],
 		Image: s.Image, ImageID: s.ImageID, ConfigHash: engine.MadeByEngine(s.Labels),
 		State: s.State, ExitCode: exitCode(s.Status), Directory: engine.ProjectDirectory(s.Labels),
-		Helper: engine.IsHelper(s.Labels),
-		OneOff: strings.EqualFold(s.Labels[engine.LabelOneOff], "true"),
+		Helper:  engine.IsHelper(s.Labels),
+		NotHeld: notHeld(s), OneOff: strings.EqualFold(s.Labels[engine.LabelOneOff], "true"),
 	}
 	c.ByCompose = c.ConfigHash == "" && !c.Helper
 	if len(s.Names) > 0 {

@@ -147,6 +147,13 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 	if err != nil {
 		return err
 	}
+	info, err := r.e.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if info.Unlimited {
+		t.withoutLimits(info.Limits)
+	}
 	if image == "" {
 		if err := r.e.coverVolumes(ctx, t); err != nil {
 			return err

@@ -1,0 +1,140 @@
+//go:build linux
+
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/dev/testutil"
+)
+
+// subordinate are the ids that an ordinary user may map (subuid(5)).
+const subordinate = "100000:65536"
+
+// user is an ordinary user with an engine; its home is that of [caller].
+type user struct{ home, runtime string }
+
+// ordinary is who runs our programs in a test that called [AsUser]; else nil.
+var ordinary *user
+
+// AsUser makes [UID] an ordinary user who may map ids, for a test that runs [Alone].
+// From then on our programs run as that user, with the engine that the test starts.
+func AsUser(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "workshop-e2e-user.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	ordinary = &user{home: filepath.Join(dir, "home"), runtime: filepath.Join(dir, "run")}
+	err = os.Chmod(dir, 0o755)
+	for _, d := range []string{ordinary.home, ordinary.runtime} {
+		err = errors.Join(err, os.Mkdir(d, 0o700), os.Chown(d, UID, UID))
+	}
+	if err = errors.Join(err, os.Chmod(ordinary.home, 0o755), accounts(dir), devices(dir), resolver()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// accounts binds files over the machine's, in which the user has a name and ids.
+func accounts(dir string) error {
+	id := strconv.Itoa(UID)
+	lines := map[string]string{
+		"passwd": "wsuser:x:" + id + ":" + id + "::" + ordinary.home + ":/bin/sh\n",
+		"group":  "wsuser:x:" + id + ":\n",
+		"subuid": "wsuser:" + subordinate + "\n",
+		"subgid": "wsuser:" + subordinate + "\n",
+	}
+	other := regexp.MustCompile(`(?m)^(wsuser|[^:\n]*:[^:\n]*:` + id + `):.*\n`)
+	for name, line := range lines {
+		at := "/etc/" + name
+		old, err := os.ReadFile(at)
+		if err != nil {
+			return err
+		}
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, append([]byte(line), other.ReplaceAll(old, nil)...), 0o644); err != nil {
+			return err
+		}
+		if err := unix.Mount(file, at, "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// devices makes /dev/net/tun and /dev/fuse usable by everybody, as udev does.
+func devices(dir string) error {
+	dev := filepath.Join(dir, "dev")
+	if err := errors.Join(os.Mkdir(dev, 0o755), unix.Mount("tmpfs", dev, "tmpfs", 0, "mode=0755")); err != nil {
+		return err
+	}
+	for at, minor := range map[string]uint32{"/dev/net/tun": 200, "/dev/fuse": 229} {
+		file := filepath.Join(dev, filepath.Base(at))
+		if err := unix.Mknod(file, unix.S_IFCHR|0o666, int(unix.Mkdev(10, minor))); err != nil {
+			return err
+		}
+		if err := errors.Join(os.Chmod(file, 0o666), unix.Mount(file, at, "", unix.MS_BIND, "")); err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+	}
+	return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0)
+}
+
+// environ is the environment of the user's programs.
+func (u *user) environ() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + u.home, "XDG_RUNTIME_DIR=" + u.runtime, "DOCKER_HOST=" + os.Getenv("DOCKER_HOST")}
+}
+
+// NewRootlessEngine starts a Docker Engine of the user of [AsUser], as Docker's
+// dockerd-rootless.sh does, and makes it the engine of everything that the test does.
+func NewRootlessEngine(t *testing.T) {
+	t.Helper()
+	u := ordinary
+	at := func(name string) string { return filepath.Join(u.runtime, name) }
+	id := strconv.Itoa(UID)
+	e := &OwnEngine{t: t, dir: u.runtime, argv: []string{
+		"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--inh-caps=-all", "--",
+		"rootlesskit", "--state-dir=" + at("rk"), "--net=slirp4netns", "--mtu=65520", "--disable-host-loopback", "--port-driver=builtin",
+		"--copy-up=/etc", "--copy-up=/run", "--propagation=rslave",
+		"sh", "-c", "rm -f /run/docker /run/containerd /run/xtables.lock; exec " + strings.Join([]string{
+			"dockerd", "--rootless", "--host", "unix://" + at("docker.sock"), "--data-root", filepath.Join(u.home, "docker"), "--exec-root", at("exec"), "--pidfile", at("docker.pid"),
+			"--bip", "10.219.255.1/24", "--default-address-pool", "base=10.219.0.0/17,size=24", "--storage-driver", "vfs",
+		}, " "),
+	}}
+	t.Setenv("DOCKER_HOST", "unix://"+at("docker.sock"))
+	e.env = u.environ()
+	t.Cleanup(e.remove)
+	e.Start()
+}
+
+// binaries are where the user can read them: the repository may be below a home of root.
+func (l *Lab) binaries(dir string) error {
+	for _, path := range []string{l.Workshop(), filepath.Join(l.Bin, "llmdo"), l.Init()} {
+		if err := copyFile(path, filepath.Join(dir, filepath.Base(path))); err != nil {
+			return err
+		}
+	}
+	l.Bin = dir
+	return nil
+}
+
+// HasRootless skips the test, or fails it where nothing may be skipped, without the
+// programs that an ordinary user's engine needs.
+func HasRootless(t testing.TB, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		_, err := exec.LookPath(p)
+		testutil.Require(t, err == nil, "an engine of an ordinary user needs "+p)
+	}
+}
