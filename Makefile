@@ -99,7 +99,7 @@ soak: build ## a guard under load, one of its rooms hostile, for FOR (default 10
 dist: inits ## what is released, into dist/: archives, .deb, .rpm, checksums, SBOM, Homebrew formula
 	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' HOST_FLAGS='$(HOST_FLAGS)' NFPM='$(NFPM)' SBOM='$(SBOM)' scripts/dist
 
-generate: ## files that are made from others: schemas, seccomp filters, docs/reference.md, parts of docs/{security,threat-model,tools,verify}.md
+generate: ## files that are made from others: schemas, seccomp filters, docs/reference.md, parts of docs/{engines,security,threat-model,tools,verify}.md
 	$(GO) generate ./...
 
 verify: generate ## fails when a generated file isn't up to date

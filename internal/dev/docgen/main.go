@@ -17,6 +17,7 @@ import (
 
 // documents make the new text of a file from the old one.
 var documents = map[string]func(old string) (string, error){
+	"engines.md":      promise.EnginesDocument,
 	"reference.md":    refdoc.Document,
 	"security.md":     promise.Document,
 	"threat-model.md": threat.Model,
@@ -33,7 +34,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 || documents[filepath.Base(args[0])] == nil {
-		return fmt.Errorf("usage: docgen FILE, which is reference.md, security.md, threat-model.md, tools.md or verify.md")
+		return fmt.Errorf("usage: docgen FILE, which is engines.md, reference.md, security.md, threat-model.md, tools.md or verify.md")
 	}
 	old, err := os.ReadFile(args[0])
 	if err != nil {
