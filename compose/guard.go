@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/workerinit/pid1"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -19,7 +20,7 @@ const (
 	guardPIDs   = 64
 	// An engine without CAP_SYS_RESOURCE can't raise it above its own hard
 	// limit (20,000 was met in the wild): then the guard would not start.
-	guardFiles = 16384
+	guardFiles = 4 * pid1.Files
 )
 
 // guard compiles the service that decides and carries all egress. It has an

@@ -5,24 +5,12 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/llmdo/workshop/internal/workerinit/pid1"
 	"github.com/llmdo/workshop/workshop"
 )
 
-// workerFiles is a quarter of the guard's. The kernel counts descriptors that are
-// under way in sockets for each uid, and refuses a sender whose own limit is
-// reached: what workers can have under way leaves room for the guard, the room,
-// the supervisor and the caller, whose limits are higher.
-const workerFiles = guardFiles / 4
-
-// workerSignals is far below what a user may have (half of the machine's threads).
-// The kernel counts queued signals and POSIX timers for each uid, too, and compares
-// with the receiver's limit (kernel/signal.c): where workers reach theirs, real-time
-// signals still reach the user's other programs. Go and the C library change the
-// credentials of all threads by such signals, and wait for each.
-const workerSignals = 1024
-
 // workerUlimits are the limits of setrlimit(2) that each worker has, soft and hard.
-var workerUlimits = map[string]int{"nofile": workerFiles, "sigpending": workerSignals}
+var workerUlimits = map[string]int{"nofile": pid1.Files, "sigpending": pid1.Signals}
 
 // limits sets what a worker may use (B5). Swap equal to memory means no swap
 // beyond it.

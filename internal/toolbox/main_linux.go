@@ -16,6 +16,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/reaper"
 	"github.com/llmdo/workshop/internal/lib/workdir"
 	"github.com/llmdo/workshop/internal/toolbox/wire"
+	"github.com/llmdo/workshop/internal/workerinit/pid1"
 )
 
 const (
@@ -46,6 +47,9 @@ func Main(args []string, stdin, stdout *os.File, stderr io.Writer) int {
 	case len(args) != 0:
 		fmt.Fprintln(stderr, "usage: workshop-init tools [--process keep]")
 		return 2
+	}
+	if err := pid1.Lower(); err != nil { // an engine's exec is no child of PID 1
+		return fail(stderr, err)
 	}
 	grant, dir, err := ofWorker()
 	if err != nil {

@@ -63,6 +63,10 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, "FAILED PR_SET_DUMPABLE: "+err.Error())
 		return 1
 	}
+	if err := pid1.Lower(); err != nil {
+		fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
+		return 1
+	}
 	// Threads and memory of PID 1 count against the worker's limits.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(20)
