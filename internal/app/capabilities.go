@@ -18,6 +18,8 @@ type Capability struct {
 	Meaning string `json:"meaning"`
 	Do      string `json:"do,omitempty"`
 	rooms   bool   // it matters to workers with a room alone
+	// accepted: the user's settings go on without it.
+	accepted bool
 }
 
 // Promise is one promise as an engine keeps it on this machine.
@@ -91,7 +93,7 @@ func capabilities(i engine.Info) []Capability {
 			}
 			continue
 		}
-		list = append(list, Capability{f.Name, f.Promise, f.Held, f.Meaning, f.Do, f.Rooms})
+		list = append(list, Capability{f.Name, f.Promise, f.Held, f.Meaning, f.Do, f.Rooms, f.Accepted})
 	}
 	return append(list,
 		Capability{Name: "live-files", Held: i.Local, Meaning: "the engine sees this machine's files: mounts, secrets and image: host work"},

@@ -25,6 +25,13 @@ func (env *Env) LoadForCompose(ctx context.Context, c *Project, g Generated, yes
 		return "", Fail(CodeEngine, "compile --load prepares what plain Compose needs, on the docker engine; here it is %s", e.Chosen.Name).
 			Hint("use --engine docker where Docker runs; the generated files are the same on every machine")
 	}
+	info, err := e.Info(ctx)
+	if err != nil {
+		return "", EngineError(err)
+	}
+	if info.NoCompose != "" {
+		return "", Fail(CodeRefused, "compile --load: %s", info.NoCompose).Hint("start it with `workshop up`")
+	}
 	ready, err := env.Prepare(ctx, e, c)
 	if err != nil {
 		return "", err

@@ -35,6 +35,8 @@ type EngineOptions struct {
 	Say func(string)
 	// WithoutLimits goes on where no limits can be enforced (B5).
 	WithoutLimits bool
+	// Podman is what the user accepts of podman.
+	Podman PodmanSettings
 	// Attached: what the engine starts ends with this process, where it can do that.
 	Attached bool
 }
@@ -44,7 +46,7 @@ func Engines(ctx context.Context, name string, o EngineOptions) (engine.Engine, 
 	init := initimage.Default().Else(initbuild.For(ctx, initbuild.Options{CacheDir: o.CacheDir, Lookup: o.Lookup, Say: o.Say}))
 	switch name {
 	case "", promise.Docker:
-		return docker.New(ctx, docker.Options{Init: init, Lookup: o.Lookup, ApproveBuild: dockerBuild(o.ApproveBuild), WithoutLimits: o.WithoutLimits})
+		return docker.New(ctx, docker.Options{Init: init, Lookup: o.Lookup, ApproveBuild: dockerBuild(o.ApproveBuild), WithoutLimits: o.WithoutLimits, CgroupV1: o.Podman.CgroupV1})
 	case promise.Namespace:
 		var own namespace.Options
 		if o.StateDir != "" && o.CacheDir != "" {

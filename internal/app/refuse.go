@@ -23,8 +23,8 @@ func refuse(c *Project, info engine.Info) error {
 		if k.Promise == "" || k.Held || k.rooms && !slices.ContainsFunc(c.Workshop.Workers, func(w workshop.Worker) bool { return HasNetwork(&w) }) {
 			continue
 		}
-		if info.Unlimited && k.Promise == "B5" {
-			continue // chosen with --without-limits
+		if k.accepted || info.Unlimited && k.Promise == "B5" {
+			continue // by the settings, or --without-limits
 		}
 		at := slices.IndexFunc(lacks, func(l *lack) bool { return l.promise == k.Promise })
 		if at < 0 {

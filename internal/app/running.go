@@ -26,7 +26,7 @@ func (r *Running) OneOff() bool { return r.run != nil }
 func (env *Env) Connect(ctx context.Context, t ProjectRef, approve func(context.Context, BuildRequest) error) (*Running, error) {
 	o := EngineOptions{
 		Lookup: env.Lookup, ApproveBuild: approve, StateDir: env.StateDir(), CacheDir: env.CacheDir(),
-		Version: env.Version, Project: t.Name, WithoutLimits: env.Settings.WithoutLimits, Attached: t.run != nil,
+		Version: env.Version, Project: t.Name, WithoutLimits: env.Settings.WithoutLimits, Podman: env.Settings.Podman, Attached: t.run != nil,
 		Say: func(text string) { env.say("%s", text) },
 	}
 	chosen, e, err := env.choose(ctx, t, o)

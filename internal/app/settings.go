@@ -29,8 +29,10 @@ type Settings struct {
 	SecretsOnDisk bool
 	WithoutLimits bool
 	// Frozen: what runs must be what the lock says (B46); nil: in continuous integration.
-	Frozen      *bool
-	Runtimes    []string // OCI runtimes that workers without a network may have
+	Frozen   *bool
+	Runtimes []string // OCI runtimes that workers without a network may have
+	// Podman is what the user accepts of podman.
+	Podman      PodmanSettings
 	WaitTimeout time.Duration
 	// ApprovalsMax is auto, ask or deny; of the others at most one is set.
 	ApprovalsMax, ApprovalsCommand, ApprovalsSocket string
@@ -39,11 +41,18 @@ type Settings struct {
 	Credentials, AcceptCredentials string
 }
 
+// PodmanSettings are those below the key `podman` of config.yaml.
+type PodmanSettings struct {
+	// CgroupV1 goes on with cgroups of version 1, where podman shows workers the names of
+	// theirs (B6).
+	CgroupV1 bool
+}
+
 // SettingKeys are the keys of config.yaml; WORKSHOP_ and the key in capitals
 // is the variable, except where a variable can't say it, with - for _ the flag.
 var SettingKeys = []string{
 	"accept_credentials", "approvals_command", "approvals_max", "approvals_socket",
-	"credentials", "engine", "env_file", "file", "format", "frozen", "no_color", "project_name",
+	"credentials", "engine", "env_file", "file", "format", "frozen", "no_color", "podman", "project_name",
 	"quiet", "runtimes", "secrets_on_disk", "verbose", "wait_timeout", "without_limits",
 }
 
@@ -58,6 +67,7 @@ var NotInEnvironment = map[string]string{
 	"accept_credentials": "write `--accept-credentials DIGEST`",
 	"credentials":        "write `--credentials FILE`",
 
+	"podman":         "write `podman: {cgroup_v1: true}` in your settings file",
 	"runtimes":       "write `runtimes: [NAME]` in your settings file",
 	"without_limits": "write `--without-limits`, or `without_limits: true` in your settings file",
 }
@@ -111,7 +121,7 @@ func (env *Env) configFile() (map[string]any, error) {
 		if slices.Contains(trust.Keys, key) {
 			continue // SourceSettings
 		}
-		nested := reflect.ValueOf(value).Kind() == reflect.Map // of any keys
+		nested := reflect.ValueOf(value).Kind() == reflect.Map && key != "podman" // of any keys
 		if nested || !slices.Contains(allowed, key) {
 			return nil, Fail(CodeUsage, "settings: %s: unknown key %q", path, key).
 				Hint("the keys are %s", strings.Join(slices.Sorted(slices.Values(slices.Concat(allowed, trust.Keys))), ", "))
@@ -156,6 +166,25 @@ func settingsIn(path string) (map[string]any, error) {
 	return values, nil
 }
 
+// podmanSettings reads the value of the key `podman`.
+func podmanSettings(value any) (s PodmanSettings, err error) {
+	if value == nil {
+		return s, nil
+	}
+	keys, ok := value.(map[string]any)
+	for key, value := range keys {
+		accepted, isBool := value.(bool)
+		if ok = isBool && key == "cgroup_v1"; !ok {
+			break
+		}
+		s.CgroupV1 = accepted
+	}
+	if !ok {
+		return s, Fail(CodeUsage, "setting podman: %v is not `cgroup_v1: true`", value).Hint("write `podman: {cgroup_v1: true}`, or remove the key")
+	}
+	return s, nil
+}
+
 // EngineFrom says who named the engine.
 type EngineFrom int
 
@@ -181,6 +210,10 @@ func (env *Env) Set(values map[string]any, from EngineFrom) error {
 		Runtimes: cast.ToStringSlice(values["runtimes"]), WaitTimeout: DefaultWaitTimeout,
 		ApprovalsMax: "ask", ApprovalsCommand: text("approvals_command"), ApprovalsSocket: text("approvals_socket"),
 		Credentials: text("credentials"), AcceptCredentials: text("accept_credentials"),
+	}
+	var err error
+	if s.Podman, err = podmanSettings(values["podman"]); err != nil {
+		return err
 	}
 	if values["wait_timeout"] != nil {
 		if s.WaitTimeout = cast.ToDuration(values["wait_timeout"]); s.WaitTimeout <= 0 {

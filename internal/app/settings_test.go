@@ -41,6 +41,50 @@ func TestRuntimesOfTheUser(t *testing.T) {
 	}
 }
 
+// TestPodmanOfTheUser: the user's settings alone accept what podman doesn't hold (B6).
+func TestPodmanOfTheUser(t *testing.T) {
+	for _, tt := range []struct {
+		name, file string
+		want       bool
+		err        string
+	}{
+		{"accepted", "podman: {cgroup_v1: true}\n", true, ""},
+		{"not accepted", "podman: {cgroup_v1: false}\n", false, ""},
+		{"nothing said", "quiet: true\n", false, ""},
+		{"empty", "podman:\n", false, ""},
+		{"unknown", "podman: {cgroup_v1: true, machine: true}\n", false, "is not `cgroup_v1: true`"},
+		{"text", "podman: yes\n", false, "is not `cgroup_v1: true`"},
+		{"text inside", "podman: {cgroup_v1: yes please}\n", false, "is not `cgroup_v1: true`"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			err := os.Mkdir(filepath.Join(dir, "workshop"), 0o700)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, "workshop/config.yaml"), []byte(tt.file), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			env := map[string]string{"XDG_CONFIG_HOME": dir}
+			a := testEnv(&Env{Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}, io.Discard)
+			values, from, err := a.UserValues()
+			if err == nil {
+				err = a.Set(values, from)
+			}
+			switch {
+			case tt.err == "" && err != nil, tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
+				t.Errorf("got %v, want %q", err, tt.err)
+			case err == nil && a.Settings.Podman.CgroupV1 != tt.want:
+				t.Errorf("got %v, want %v", a.Settings.Podman.CgroupV1, tt.want)
+			}
+			env["WORKSHOP_PODMAN"] = "cgroup_v1"
+			if _, _, err := a.UserValues(); err == nil {
+				t.Error("WORKSHOP_PODMAN was taken")
+			}
+		})
+	}
+}
+
 // TestSettingsNest: what is below a key, whatever its own keys are, is refused:
 // no setting is without effect in silence.
 func TestSettingsNest(t *testing.T) {

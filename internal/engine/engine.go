@@ -117,6 +117,9 @@ type Info struct {
 	Own []string
 	// Daemon is what a Docker engine says of how it is set up.
 	Daemon Daemon
+	// NoCompose says why plain Compose can't run the generated files on it; empty: it can,
+	// where [Capabilities] say so.
+	NoCompose string
 	// Findings are what it found on this machine about promises, besides Limits.
 	Findings []Finding
 }
@@ -162,6 +165,8 @@ type Finding struct {
 	Held    bool
 	Meaning string // what it provides or, if it isn't held, why not
 	Do      string // what to do if it isn't held; may be empty
+	// Accepted: the user's settings go on without it.
+	Accepted bool
 	// Rooms: it matters only to workers with a room.
 	Rooms bool
 }

@@ -15,9 +15,10 @@ func PlanDown(o Observed, directory string) (*Plan, error) {
 	}
 	pl := newPlanner(Desired{}, o)
 	var all []int
-	for _, c := range o.Containers {
+	for _, c := range dependentsFirst(o.Containers) {
 		all = append(all, pl.remove(c, "down"))
 	}
+	pl.workersBeforeRooms()
 	for _, n := range o.Networks {
 		var after []int
 		for _, c := range o.Containers {

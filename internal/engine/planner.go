@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
 
@@ -73,6 +74,36 @@ func (pl *planner) remove(c Container, cause string, after ...int) int {
 	pl.removed[c.ID] = id
 	pl.names[c.Name] = id
 	return id
+}
+
+// dependentsFirst sorts containers by name, those that join the network of another one
+// first.
+func dependentsFirst(all []Container) []Container {
+	return slices.SortedFunc(slices.Values(all), func(a, b Container) int {
+		if joinsA, joinsB := a.NetworkOf != "", b.NetworkOf != ""; joinsA != joinsB {
+			if joinsA {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+}
+
+// workersBeforeRooms makes each removal of a room wait for those of the containers in it:
+// podman removes none that others join.
+func (pl *planner) workersBeforeRooms() {
+	for _, c := range pl.o.Containers {
+		room, joins := pl.removed[c.NetworkOf], pl.removed[c.ID]
+		if c.NetworkOf == "" || room == 0 || joins == 0 {
+			continue
+		}
+		s := &pl.plan.Steps[room-1]
+		if !slices.Contains(s.After, joins) {
+			s.After = append(s.After, joins)
+			slices.Sort(s.After)
+		}
+	}
 }
 
 // CheckDirectory refuses objects of another project directory with a

@@ -17,7 +17,7 @@ func PlanRollBack(c *compose.Compiled, before, now Observed) *Plan {
 	})
 	var kept []Container
 	var removed []int
-	for _, k := range now.Containers {
+	for _, k := range dependentsFirst(now.Containers) {
 		same := slices.IndexFunc(before.Containers, func(o Container) bool { return o.ID == k.ID })
 		replaces := slices.ContainsFunc(before.Containers, func(o Container) bool { return o.Service == k.Service && !o.Helper })
 		switch {
@@ -29,6 +29,7 @@ func PlanRollBack(c *compose.Compiled, before, now Observed) *Plan {
 		}
 		kept = append(kept, k)
 	}
+	pl.workersBeforeRooms()
 	for _, n := range now.Networks {
 		was := slices.ContainsFunc(before.Networks, func(o Object) bool { return o.ID == n.ID })
 		used := slices.ContainsFunc(kept, func(k Container) bool { return slices.Contains(k.Networks, n.Name) })

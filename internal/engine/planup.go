@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/compose-spec/compose-go/v2/types"
@@ -62,9 +63,9 @@ func PlanUp(d Desired, o Observed) (*Plan, error) {
 		return nil, err
 	}
 	pl.checkPorts(decisions)
-	for _, service := range sortedKeys(decisions) {
-		if old, ok := pl.byService[service]; ok && decisions[service].action == create {
-			pl.remove(old, decisions[service].cause, pl.barrier...)
+	for _, old := range dependentsFirst(slices.Collect(maps.Values(pl.byService))) {
+		if d := decisions[old.Service]; d.action == create {
+			pl.remove(old, d.cause, pl.barrier...)
 		}
 	}
 	pl.prepareNetworks(decisions)
@@ -72,6 +73,7 @@ func PlanUp(d Desired, o Observed) (*Plan, error) {
 	pl.reloadPolicy(decisions)
 	pl.createAndStart(decisions)
 	pl.removeSuperseded(decisions)
+	pl.workersBeforeRooms()
 	return pl.plan, nil
 }
 

@@ -146,7 +146,8 @@ func layerTar(program []byte) ([]byte, error) {
 	var err error
 	for _, dir := range directories {
 		mode := int64(0o755)
-		if dir == "tmp" || dir == "var/tmp" {
+		switch dir {
+		case "tmp", "var/tmp", "scratch", "home/worker": // runc before 1.1.8 gives a tmpfs the mode of what it covers
 			mode = 0o1777
 		}
 		err = add(w, err, dir+"/", tar.TypeDir, mode, nil)

@@ -82,16 +82,18 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 
 func (a verbs) psTable(entries []app.ContainerStatus) error {
 	w := a.Table()
-	// What a flag gave up isn't in the file, so it has a column.
-	unlimited := slices.ContainsFunc(entries, func(p app.ContainerStatus) bool { return slices.Contains(p.NotHeld, "B5") })
+	// What a flag or a setting gave up isn't in the file, so it has a column.
+	waived := slices.ContainsFunc(entries, func(p app.ContainerStatus) bool {
+		return slices.Contains(p.NotHeld, "B5") || slices.Contains(p.NotHeld, "B6")
+	})
 	heading := "SERVICE\tROLE\tSTATE\tNETWORK\tENGINE\tPORTS"
-	if unlimited {
+	if waived {
 		heading += "\tNOT HELD"
 	}
 	fmt.Fprintln(w, heading)
 	for _, p := range entries {
 		line := []string{p.Service, p.Role, stateText(p), networkColumn(p), p.Engine, portsColumn(p)}
-		if unlimited {
+		if waived {
 			line = append(line, promise.Ranges(p.NotHeld))
 		}
 		fmt.Fprintln(w, strings.Join(line, "\t"))
@@ -126,7 +128,7 @@ func (a verbs) psNotes(ctx context.Context, s *app.Status) {
 	if len(s.Containers) == 0 {
 		a.Say("project %s is not up", s.Name)
 	}
-	var open, composed, unlimited, stale, ports []string
+	var open, composed, unlimited, named, stale, ports []string
 	ended := false
 	for _, p := range s.Containers {
 		if !s.Can.Contained { // of which every command warns
@@ -141,6 +143,9 @@ func (a verbs) psNotes(ctx context.Context, s *app.Status) {
 		}
 		if p.Role == compose.RoleWorker.String() && slices.Contains(p.NotHeld, "B5") {
 			unlimited = append(unlimited, p.Service)
+		}
+		if p.Role == compose.RoleWorker.String() && slices.Contains(p.NotHeld, "B6") {
+			named = append(named, p.Service)
 		}
 		if p.NetworkStale {
 			stale = append(stale, p.Service)
@@ -169,6 +174,9 @@ func (a verbs) psNotes(ctx context.Context, s *app.Status) {
 	}
 	if len(unlimited) > 0 {
 		a.Say("without limits: %s may use all memory, CPU and processes of the machine (B5 is off)", strings.Join(unlimited, ", "))
+	}
+	if len(named) > 0 {
+		a.Say("cgroups of version 1 on podman: %s can see the names of their cgroups (a part of B6)", strings.Join(named, ", "))
 	}
 	if len(composed) > 0 {
 		a.Say("made by Compose from the generated files: %s", strings.Join(composed, ", "))

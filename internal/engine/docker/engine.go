@@ -28,6 +28,8 @@ type Options struct {
 	// WithoutLimits accepts that the engine can't enforce limits of memory, cpu and pids
 	// (B5). Those that it can enforce are still enforced.
 	WithoutLimits bool
+	// CgroupV1 goes on where podman shows workers the names of their cgroups (B6).
+	CgroupV1 bool
 	// Init is the set of workshop-init programs; nil: the embedded one.
 	Init *initimage.Set
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/docker/dialect"
 	"github.com/llmdo/workshop/internal/promise"
 )
 
@@ -40,6 +41,8 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	out := e.describe(raw)
 	out.Flavour = flavourOf(version)
 	out.Unlimited = e.opts.WithoutLimits && !out.Limits.All()
+	f := e.dialectFacts(out, "")
+	out.Findings, out.NoCompose = dialect.Findings(f), dialect.NoCompose(f)
 	e.info = func(context.Context) (engine.Info, error) { return out, nil }
 	return out, nil
 }

@@ -35,10 +35,12 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	_ = e.Ping(ctx) // before concurrent calls; if it fails, they report it
 	var volumes []*volume.Volume
 	g, gctx := errgroup.WithContext(ctx)
+	unknown := map[string]bool{} // containers whose network the list doesn't have
 	g.Go(func() error {
 		list, err := e.cli.ContainerList(gctx, container.ListOptions{All: true, Filters: label})
 		for i := range list {
 			c := observed(&list[i])
+			unknown[c.ID] = list[i].HostConfig.NetworkMode == "" // podman
 			if engine.OurContainer(list[i].Labels) {
 				o.Containers = append(o.Containers, c)
 			} else {
@@ -87,7 +89,7 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 		}
 		read <- e.policyDigest(ctx, slices.Clone(o.Containers), volumes)
 	}()
-	err := e.started(ctx, o.Containers, len(images) > 0)
+	err := e.started(ctx, o.Containers, unknown, len(images) > 0)
 	o.PolicyDigest = <-read
 	if err != nil {
 		return engine.Observed{}, e.explain(err)
@@ -100,15 +102,16 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 }
 
 // started gets the start times of running containers: the list has only the
-// creation times, and a restarted room has a new namespace.
+// creation times, and a restarted room has a new namespace. It gets the networks of those
+// that are unknown, too.
 //
 // A plan fails on a container that the engine doesn't respond about; showing or
 // removing it needs no response.
-func (e *Engine) started(ctx context.Context, all []engine.Container, plan bool) error {
+func (e *Engine) started(ctx context.Context, all []engine.Container, unknown map[string]bool, plan bool) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	for i := range all {
-		if c := &all[i]; c.State == "running" {
+		if c := &all[i]; c.State == "running" || unknown[c.ID] {
 			g.Go(func() error {
 				i, err := e.inspect(ctx, c.ID, c.Name)
 				switch {
@@ -119,6 +122,12 @@ func (e *Engine) started(ctx context.Context, all []engine.Container, plan bool)
 					return nil
 				case err != nil:
 					return err
+				}
+				if unknown[c.ID] {
+					c.NetworkOf = joined(string(i.HostConfig.NetworkMode))
+				}
+				if c.State != "running" {
+					return nil
 				}
 				c.Started, err = time.Parse(time.RFC3339Nano, i.State.StartedAt)
 				return err
@@ -156,9 +165,7 @@ func observed(s *container.Summary) engine.Container {
 	if len(s.Names) > 0 {
 		c.Name = strings.TrimPrefix(s.Names[0], "/")
 	}
-	if id, ok := strings.CutPrefix(s.HostConfig.NetworkMode, "container:"); ok {
-		c.NetworkOf = id
-	}
+	c.NetworkOf = joined(s.HostConfig.NetworkMode)
 	if s.NetworkSettings != nil {
 		c.Networks = sortedKeys(s.NetworkSettings.Networks)
 		for _, name := range c.Networks {
@@ -179,6 +186,15 @@ func observed(s *container.Summary) engine.Container {
 	}
 	slices.Sort(c.Ports)
 	return c
+}
+
+// joined returns the ID of the container whose network a mode joins, "" if none.
+func joined(mode string) string {
+	id, ok := strings.CutPrefix(mode, "container:")
+	if !ok {
+		return ""
+	}
+	return id
 }
 
 // exitCode parses the code from a list's status, "Exited (137) 2 minutes ago": the

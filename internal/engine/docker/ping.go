@@ -3,7 +3,6 @@ package docker
 import (
 	"context"
 
-	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -23,9 +22,6 @@ func (e *Engine) Ping(ctx context.Context) error {
 func (e *Engine) Capabilities() engine.Capabilities {
 	return engine.Capabilities{Contained: true, Compose: true}
 }
-
-// Check returns nil: unsupported fields are refused by the translation.
-func (e *Engine) Check(context.Context, *compose.Compiled) error { return nil }
 
 // CanLearn returns nil: learning works on every kernel.
 func (e *Engine) CanLearn() error { return nil }

@@ -51,7 +51,7 @@ func (rd *readiness) close() { rd.once.Do(func() { rd.conn.Close() }) }
 // It detaches at READY: an attached client that doesn't read would block the
 // container's output.
 func (e *Engine) listen(ctx context.Context, id string, tty bool) (*readiness, error) {
-	conn, err := e.cli.ContainerAttach(ctx, id, container.AttachOptions{Stream: true, Stdout: true, Stderr: true})
+	conn, err := e.attach(ctx, id)
 	if err != nil {
 		return nil, err
 	}

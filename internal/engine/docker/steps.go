@@ -162,6 +162,10 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 			return err
 		}
 	}
+	mounts := t.host.Mounts
+	if err := r.translated(ctx, s.Service, t); err != nil {
+		return err
+	}
 	made, err := r.e.cli.ContainerCreate(ctx, t.config, t.host, t.network, t.platform, t.name)
 	switch {
 	case cerrdefs.IsConflict(err):
@@ -170,7 +174,7 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 		return conflict(err)
 	}
 	r.mu.Lock()
-	r.ids[s.Service], r.mounts[made.ID] = made.ID, t.host.Mounts
+	r.ids[s.Service], r.mounts[made.ID] = made.ID, mounts
 	r.mu.Unlock()
 	return nil
 }
@@ -198,6 +202,9 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 	}
 	defer goOn()
 	if err := r.checkWays(ctx, id, s.Service); err != nil {
+		return err
+	}
+	if err := r.placeAgain(ctx, s.Service); err != nil {
 		return err
 	}
 	rd, err := r.e.listen(ctx, id, r.p.Compiled.Project.Services[s.Service].Tty)

@@ -30,11 +30,7 @@ func (t translation) host(joins string) (*container.HostConfig, error) {
 			Memory: int64(s.MemLimit), MemoryReservation: int64(s.MemReservation), MemorySwap: int64(s.MemSwapLimit),
 		},
 	}
-	for _, host := range sortedKeys(s.ExtraHosts) {
-		for _, address := range s.ExtraHosts[host] {
-			h.ExtraHosts = append(h.ExtraHosts, host+":"+address)
-		}
-	}
+	h.ExtraHosts = extraHosts(s)
 	if s.PidsLimit != 0 {
 		h.PidsLimit = &s.PidsLimit
 	}
@@ -61,6 +57,16 @@ func (t translation) host(joins string) (*container.HostConfig, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// extraHosts returns NAME:ADDRESS of a service's names.
+func extraHosts(s types.ServiceConfig) (out []string) {
+	for _, host := range sortedKeys(s.ExtraHosts) {
+		for _, address := range s.ExtraHosts[host] {
+			out = append(out, host+":"+address)
+		}
+	}
+	return out
 }
 
 // nanoCPUs converts by the shortest decimal, so that 0.1 is 100000000 and not the

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/llmdo/workshop/compose"
@@ -37,13 +38,29 @@ func (r *run) checkWays(ctx context.Context, id, service string) error {
 		if err != nil {
 			return conflict(err)
 		}
-		mounts = c.HostConfig.Mounts
+		mounts = mountsOf(&c)
 	}
 	var programs []string
 	if f := r.p.Compiled.Facts; f != nil {
 		programs = f.HostPaths
 	}
 	return ways(mounts, programs)
+}
+
+// mountsOf returns the mounts that a container was created with. podman shows those that
+// it made, with its tmpfs apart.
+func mountsOf(c *container.InspectResponse) []mount.Mount {
+	if len(c.HostConfig.Mounts) > 0 {
+		return c.HostConfig.Mounts
+	}
+	var out []mount.Mount
+	for _, m := range c.Mounts {
+		out = append(out, mount.Mount{Type: m.Type, Source: m.Source, Target: m.Destination, ReadOnly: !m.RW})
+	}
+	for _, target := range sortedKeys(c.HostConfig.Tmpfs) {
+		out = append(out, mount.Mount{Type: mount.TypeTmpfs, Target: target})
+	}
+	return out
 }
 
 // ways checks mounts; programs are the paths that `image: host` mounts.
@@ -76,11 +93,14 @@ func ways(mounts []mount.Mount, programs []string) error {
 	return nil
 }
 
+// accounts are files of /etc that the compile or the engine's dialect mounts.
+var accounts = []string{"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/resolv.conf"}
+
 // ours reports whether a bind isn't one of workshop.yaml: programs of `image: host`,
 // at their own paths, or accounts, secrets and the dial-in directory, in a directory
 // of the user to which no worker writes.
 func ours(m mount.Mount, programs []string) bool {
-	return m.ReadOnly && (m.Source == m.Target && slices.Contains(programs, m.Source) || m.Target == compose.DialInDir || path.Dir(m.Target) == compose.SecretsDir || m.Target == "/etc/passwd" || m.Target == "/etc/group")
+	return m.ReadOnly && (m.Source == m.Target && slices.Contains(programs, m.Source) || m.Target == compose.DialInDir || path.Dir(m.Target) == compose.SecretsDir || slices.Contains(accounts, m.Target))
 }
 
 // onWay refuses a path with a symbolic link.

@@ -24,7 +24,13 @@ func (c *creation) withoutLimits(can engine.Limits) {
 	if !can.PIDs {
 		h.PidsLimit = nil
 	}
-	c.config.Labels[engine.LabelNotHeld] = "B5"
+	c.waive("B5")
+}
+
+// waive labels the container as one for which a promise isn't held.
+func (c *creation) waive(promise string) {
+	labels := c.config.Labels
+	labels[engine.LabelNotHeld] = strings.TrimPrefix(labels[engine.LabelNotHeld]+","+promise, ",")
 }
 
 // notHeld reads the label.

@@ -1,0 +1,161 @@
+package dialect
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/go-units"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// Without --read-only-tmpfs=false, which the API has no word for, podman mounts tmpfs of
+// any size in these directories of a read-only root file system (B3; podman:
+// pkg/specgen/generate/storage.go, addReadOnlyMounts).
+var podmanWritable = []string{"/run", "/tmp", "/var/tmp"}
+
+// closedTmpfs are the options of what is mounted there instead.
+const closedTmpfs = "ro,nosuid,nodev,noexec,size=64k,mode=0755,notmpcopyup"
+
+// Modes of files that podman reads by their path: the profile alone, or a worker too.
+const (
+	ownMode    fs.FileMode = 0o600
+	workerMode fs.FileMode = 0o644
+)
+
+func podman(c Creation, f Facts) (*container.HostConfig, []File, error) {
+	h := *c.Host
+	var files []File
+	file := func(kind, text string, mode fs.FileMode) string {
+		files = append(files, File{Path: path.Join(f.Dir, kind+"-"+digest(text)), Text: text, Mode: mode})
+		return files[len(files)-1].Path
+	}
+	if err := podmanRuntime(c, f); err != nil {
+		return nil, nil, err
+	}
+	h.Runtime = ""
+
+	// "seccomp=" is the path of a profile on the engine's machine.
+	h.SecurityOpt = slices.Clone(h.SecurityOpt)
+	for i, option := range h.SecurityOpt {
+		if profile, ok := strings.CutPrefix(option, "seccomp="); ok && strings.HasPrefix(profile, "{") {
+			h.SecurityOpt[i] = "seccomp=" + file("seccomp", profile, ownMode)
+		}
+	}
+	podmanTmpfs(&h)
+	if len(h.Ulimits) > 0 && !slices.ContainsFunc(h.Ulimits, func(u *units.Ulimit) bool { return u.Name == "nproc" }) {
+		// With one limit podman sets its own of processes besides, which can be above
+		// what the engine may set.
+		h.Ulimits = append(slices.Clone(h.Ulimits), &units.Ulimit{Name: "nproc", Soft: f.Processes, Hard: f.Processes})
+	}
+	if c.Role != compose.RoleGuard {
+		// podman gives containers the machine's own entries with the machine's address, and
+		// none without a network a resolv.conf.
+		h.Mounts = slices.Clone(h.Mounts)
+		for _, m := range []struct{ kind, text string }{{"hosts", c.Names.hosts()}, {"resolv.conf", c.Names.resolv()}} {
+			h.Mounts = append(h.Mounts, mount.Mount{
+				Type: mount.TypeBind, Source: file(m.kind, m.text, workerMode), Target: "/etc/" + m.kind, ReadOnly: true,
+				BindOptions: &mount.BindOptions{NonRecursive: true, Propagation: mount.PropagationRPrivate},
+			})
+		}
+	}
+	return &h, files, nil
+}
+
+// podmanRuntime refuses another runtime than the one that podman runs: the API ignores it.
+func podmanRuntime(c Creation, f Facts) error {
+	if r := c.Host.Runtime; r != "" && r != f.DefaultRuntime {
+		return &engine.RefusedError{
+			Promise: "B30", Reason: fmt.Sprintf("%s: podman would run %s in place of runtime %s", c.Service, cmp.Or(f.DefaultRuntime, "its default runtime"), r),
+			Do: "remove `runtime`, or use `--engine docker`",
+		}
+	}
+	return nil
+}
+
+// podmanTmpfs leaves out the owner of a tmpfs, which podman has no option for: a worker has
+// one uid, so that it is enough that all may write there. What the image has there isn't
+// copied.
+func podmanTmpfs(h *container.HostConfig) {
+	all := map[string]string{}
+	for target, options := range h.Tmpfs {
+		all[target] = podmanOptions(options)
+	}
+	var mounts []mount.Mount
+	for _, m := range h.Mounts {
+		if m.Type != mount.TypeTmpfs {
+			mounts = append(mounts, m)
+			continue
+		}
+		options := "nosuid,nodev,noexec"
+		if o := m.TmpfsOptions; o != nil {
+			options += fmt.Sprintf(",size=%d,mode=%04o", o.SizeBytes, uint32(o.Mode))
+		}
+		all[m.Target] = podmanOptions(options)
+	}
+	if h.Mounts = mounts; h.ReadonlyRootfs {
+		for _, dir := range podmanWritable {
+			_, known := all[dir]
+			if !known && !slices.ContainsFunc(mounts, func(m mount.Mount) bool { return path.Clean(m.Target) == dir }) {
+				all[dir] = closedTmpfs
+			}
+		}
+	}
+	if len(all) > 0 {
+		h.Tmpfs = all
+	}
+}
+
+func podmanOptions(options string) string {
+	var out []string
+	owned := false
+	for o := range strings.SplitSeq(options, ",") {
+		key, _, _ := strings.Cut(o, "=")
+		switch key {
+		case "uid", "gid":
+			owned = true
+		default:
+			out = append(out, o)
+		}
+	}
+	if owned {
+		out = slices.DeleteFunc(out, func(o string) bool { return strings.HasPrefix(o, "mode=") })
+		out = append(out, "mode=1777")
+	}
+	return strings.Join(append(out, "notmpcopyup"), ",")
+}
+
+const onNamespaces = "run on namespaces: `workshop --engine namespace up`"
+
+func podmanFindings(f Facts) []engine.Finding {
+	return []engine.Finding{
+		{
+			Promise: "B2", Name: "seccomp-file", Held: f.Local, Do: onNamespaces,
+			Meaning: "the engine reads the seccomp profile from a file, so podman must be on this machine and not in a virtual one",
+		},
+		{
+			Promise: "B4", Name: "owner", Held: !f.Rootless, Do: "use podman as root, or " + onNamespaces,
+			Meaning: "what a worker writes to an rw mount belongs to the caller",
+		},
+		{
+			Promise: "B6", Name: "cgroup-names", Held: f.CgroupVersion == "2", Accepted: f.CgroupV1,
+			Meaning: "a worker doesn't see the names of its cgroups, which podman shows it on cgroups of version 1",
+			Do:      onNamespaces + ", boot with cgroups of version 2, or accept it with `podman: {cgroup_v1: true}` in your settings file",
+		},
+	}
+}
+
+// podmanRefusal is about the whole engine.
+func podmanRefusal(f Facts) error {
+	if f.SELinux {
+		return &engine.RefusedError{Reason: "SELinux is enforced in podman's containers, and no workshop has run there yet", Do: onNamespaces}
+	}
+	return nil
+}
