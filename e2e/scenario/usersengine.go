@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -35,7 +36,10 @@ func AsUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		_ = unix.Unmount(filepath.Join(dir, "dev"), unix.MNT_DETACH)
+		_ = os.RemoveAll(dir)
+	})
 	ordinary = &user{home: filepath.Join(dir, "home"), runtime: filepath.Join(dir, "run")}
 	err = os.Chmod(dir, 0o755)
 	for _, d := range []string{ordinary.home, ordinary.runtime} {
@@ -102,20 +106,68 @@ func NewRootlessEngine(t *testing.T) {
 	t.Helper()
 	u := ordinary
 	at := func(name string) string { return filepath.Join(u.runtime, name) }
-	id := strconv.Itoa(UID)
-	e := &OwnEngine{t: t, dir: u.runtime, argv: []string{
-		"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--inh-caps=-all", "--",
-		"rootlesskit", "--state-dir=" + at("rk"), "--net=slirp4netns", "--mtu=65520", "--disable-host-loopback", "--port-driver=builtin",
+	u.engine(t, at("docker.sock"), nil,
+		"rootlesskit", "--state-dir="+at("rk"), "--net=slirp4netns", "--mtu=65520", "--disable-host-loopback", "--port-driver=builtin",
 		"--copy-up=/etc", "--copy-up=/run", "--propagation=rslave",
-		"sh", "-c", "rm -f /run/docker /run/containerd /run/xtables.lock; exec " + strings.Join([]string{
+		"sh", "-c", "rm -f /run/docker /run/containerd /run/xtables.lock; exec "+strings.Join([]string{
 			"dockerd", "--rootless", "--host", "unix://" + at("docker.sock"), "--data-root", filepath.Join(u.home, "docker"), "--exec-root", at("exec"), "--pidfile", at("docker.pid"),
 			"--bip", "10.219.255.1/24", "--default-address-pool", "base=10.219.0.0/17,size=24", "--storage-driver", "vfs",
-		}, " "),
-	}}
-	t.Setenv("DOCKER_HOST", "unix://"+at("docker.sock"))
-	e.env = u.environ()
+		}, " "))
+}
+
+// usersPodman is how podman runs here: without systemd, and with a runtime that knows this
+// machine's mixture of cgroups.
+const usersPodman = `[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+[network]
+network_backend = "netavark"
+default_subnet = "10.218.255.0/24"
+default_subnet_pools = [{"base" = "10.218.0.0/17", "size" = 24}]
+`
+
+// NewRootlessPodman starts podman's service for the user of [AsUser], and makes it the
+// engine of everything that the test does. On cgroups of version 1 the user accepts them.
+func NewRootlessPodman(t *testing.T) {
+	t.Helper()
+	u := ordinary
+	conf, settings := filepath.Join(u.home, "containers.conf"), filepath.Join(u.home, ".config/workshop/config.yaml")
+	err := errors.Join(os.WriteFile(conf, []byte(usersPodman), 0o644), os.MkdirAll(filepath.Dir(settings), 0o755))
+	if _, v2 := os.Stat("/sys/fs/cgroup/cgroup.controllers"); v2 != nil {
+		err = errors.Join(err, os.WriteFile(settings, []byte("podman: {cgroup_v1: true}\n"), 0o600))
+	}
+	if err := errors.Join(err, chown(filepath.Join(u.home, ".config"), UID)); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(u.runtime, "podman.sock")
+	u.engine(t, socket, []string{"CONTAINERS_CONF=" + conf}, "podman", "system", "service", "--time=0", "unix://"+socket)
+}
+
+// engine starts an engine as the user.
+func (u *user) engine(t *testing.T, socket string, env []string, argv ...string) {
+	t.Helper()
+	id := strconv.Itoa(UID)
+	t.Setenv("DOCKER_HOST", "unix://"+socket)
+	e := &OwnEngine{t: t, dir: u.runtime, env: append(u.environ(), env...),
+		argv: append([]string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--inh-caps=-all", "--"}, argv...)}
+	t.Cleanup(u.end)
 	t.Cleanup(e.remove)
 	e.Start()
+}
+
+// end kills what outlives the user's engine: podman's helpers of sessions, which wait five
+// minutes, and the process that holds its user namespace.
+func (u *user) end() {
+	if pid, err := os.ReadFile(filepath.Join(u.runtime, "libpod/tmp/pause.pid")); err == nil {
+		kill(strings.TrimSpace(string(pid)))
+	}
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte(filepath.Dir(u.home)+"/")) {
+			kill(filepath.Base(filepath.Dir(file)))
+		}
+	}
 }
 
 // binaries are where the user can read them: the repository may be below a home of root.

@@ -138,10 +138,12 @@ type Daemon struct {
 	OperatingSystem string // "Debian GNU/Linux 12 (bookworm)"
 	CgroupVersion   string // "1" or "2"
 	Rootless        bool
-	UserRemap       bool // userns-remap: ids in containers aren't those of the machine
-	LiveRestore     bool // containers go on while it restarts
-	SELinux         bool // it labels containers
-	Desktop         bool // it is in a virtual machine of Docker Desktop
+	// IDs is how many ids a rootless engine maps into its containers.
+	IDs         int64
+	UserRemap   bool // userns-remap: ids in containers aren't those of the machine
+	LiveRestore bool // containers go on while it restarts
+	SELinux     bool // it labels containers
+	Desktop     bool // it is in a virtual machine of Docker Desktop
 }
 
 // MappedIDs says why ids in containers aren't those of this machine; empty: they are.

@@ -22,7 +22,7 @@ func (e *Engine) dialectFacts(i engine.Info, dir string) dialect.Facts {
 	}
 	return dialect.Facts{
 		Flavour: i.Flavour, Local: i.Local, DefaultRuntime: i.DefaultRuntime, CgroupVersion: i.Daemon.CgroupVersion, CgroupV1: e.opts.CgroupV1,
-		Rootless: i.Daemon.Rootless, UID: os.Getuid(), SELinux: i.Daemon.SELinux, Processes: processes(), Dir: dir,
+		Rootless: i.Daemon.Rootless, IDs: i.Daemon.IDs, UID: os.Getuid(), GID: os.Getgid(), SELinux: i.Daemon.SELinux, Processes: processes(), Dir: dir,
 	}
 }
 
@@ -63,7 +63,7 @@ func dialectCreation(c *compose.Compiled, service string, t *creation) dialect.C
 		owner = c.Project.Services[other]
 	}
 	return dialect.Creation{
-		Service: service, Role: c.Roles[service], Host: t.host,
+		Service: service, Role: c.Roles[service], User: t.config.User, Host: t.host,
 		Names: dialect.Names{Hosts: extraHosts(owner), Servers: owner.DNS, Search: owner.DNSSearch, Options: owner.DNSOpts},
 	}
 }

@@ -39,7 +39,13 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 		return engine.Info{}, fmt.Errorf("the Docker Engine at %s is too old: it speaks API %s, workshop needs %s (Docker 20.10) or later", e.endpoint.host, v, MinAPIVersion)
 	}
 	out := e.describe(raw)
-	out.Flavour = flavourOf(version)
+	if out.Flavour = flavourOf(version); out.Flavour == engine.FlavourPodman {
+		own, err := e.libpod(ctx)
+		if err != nil {
+			return engine.Info{}, e.explain(err)
+		}
+		own.addTo(&out)
+	}
 	out.Unlimited = e.opts.WithoutLimits && !out.Limits.All()
 	f := e.dialectFacts(out, "")
 	out.Findings, out.NoCompose = dialect.Findings(f), dialect.NoCompose(f)

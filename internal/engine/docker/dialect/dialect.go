@@ -16,6 +16,7 @@ import (
 type Creation struct {
 	Service string
 	Role    compose.Role
+	User    string // UID:GID
 	Host    *container.HostConfig
 	// Names are those of the network namespace, which its owner has: the room, or a
 	// worker without a network. Zero for the guard.
@@ -41,7 +42,8 @@ type Facts struct {
 	// names of its own (B6).
 	CgroupV1 bool
 	Rootless bool
-	UID      int // of the caller
+	IDs      int64 // how many ids a rootless engine maps
+	UID, GID int   // of the caller
 	SELinux  bool
 	// Processes is the hard limit of processes that the caller has (RLIMIT_NPROC); -1: none.
 	Processes int64

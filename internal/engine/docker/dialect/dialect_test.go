@@ -42,7 +42,7 @@ var creations = map[string]Creation{
 		h.Ulimits = []*units.Ulimit{{Name: "nofile", Soft: 16384, Hard: 16384}}
 		h.Tmpfs = map[string]string{"/run/guard": "size=1m,mode=0700,uid=65532,gid=65532,noexec"}
 	})},
-	"worker": {Service: "coder", Role: compose.RoleWorker, Names: names, Host: hardened(func(h *container.HostConfig) {
+	"worker": {Service: "coder", Role: compose.RoleWorker, User: "1000:1000", Names: names, Host: hardened(func(h *container.HostConfig) {
 		h.NetworkMode, h.Runtime = "container:0123", "runc"
 		h.Ulimits = []*units.Ulimit{{Name: "nofile", Soft: 4096, Hard: 4096}, {Name: "nproc", Soft: 7, Hard: 7}}
 		h.Tmpfs = map[string]string{"/tmp": "size=64m,mode=1777", "/home/worker": "size=64m,mode=0755,uid=1000,gid=1000"}
@@ -52,23 +52,28 @@ var creations = map[string]Creation{
 			{Type: mount.TypeBind, Source: "/work/out", Target: "/var/tmp"},
 		}
 	})},
-	"runtime": {Service: "coder", Role: compose.RoleWorker, Names: names, Host: hardened(func(h *container.HostConfig) {
+	"runtime": {Service: "coder", Role: compose.RoleWorker, User: "1000:1000", Names: names, Host: hardened(func(h *container.HostConfig) {
 		h.NetworkMode, h.Runtime = "none", "runsc"
+	})},
+	"user": {Service: "coder", Role: compose.RoleWorker, User: "2000:2000", Names: names, Host: hardened(func(h *container.HostConfig) {
+		h.NetworkMode = "none"
 	})},
 }
 
 func facts(f engine.Flavour) Facts {
-	return Facts{Flavour: f, Local: true, DefaultRuntime: "runc", CgroupVersion: "2", UID: 1000, Processes: 32768, Dir: "/run/user/1000/workshop/p-1/podman"}
+	return Facts{Flavour: f, Local: true, DefaultRuntime: "runc", CgroupVersion: "2", UID: 1000, GID: 1000, Processes: 32768, Dir: "/run/user/1000/workshop/p-1/podman"}
 }
 
 // TestTranslate: a creation in each flavour's words, with the files that it names, or the
 // refusal.
 func TestTranslate(t *testing.T) {
-	for _, flavour := range []engine.Flavour{engine.FlavourDocker, engine.FlavourPodman} {
+	rootless := facts(engine.FlavourPodman)
+	rootless.Rootless, rootless.CgroupVersion = true, "1"
+	for flavour, facts := range map[string]Facts{"docker": facts(engine.FlavourDocker), "podman": facts(engine.FlavourPodman), "podman-rootless": rootless} {
 		for name, c := range creations {
-			t.Run(string(flavour)+"/"+name, func(t *testing.T) {
+			t.Run(flavour+"/"+name, func(t *testing.T) {
 				before := marshal(t, c)
-				host, files, err := Translate(c, facts(flavour))
+				host, files, err := Translate(c, facts)
 				got := marshal(t, map[string]any{"Host": host, "Files": files, "Refused": text(err)})
 				if after := marshal(t, c); before != after {
 					t.Errorf("the creation was changed (-before +after):\n%s", cmp.Diff(before, after))
@@ -76,7 +81,7 @@ func TestTranslate(t *testing.T) {
 				if err != nil && !errors.As(err, new(*engine.RefusedError)) {
 					t.Errorf("not a refusal: %v", err)
 				}
-				golden(t, string(flavour)+"-"+name, got)
+				golden(t, flavour+"-"+name, got)
 			})
 		}
 	}
@@ -92,7 +97,8 @@ func TestFindings(t *testing.T) {
 		{"docker", func(f *Facts) { f.Flavour, f.Local, f.CgroupVersion = engine.FlavourDocker, false, "1" }, nil},
 		{"podman", func(*Facts) {}, nil},
 		{"elsewhere", func(f *Facts) { f.Local = false }, []string{"B2 seccomp-file"}},
-		{"without root", func(f *Facts) { f.Rootless = true }, []string{"B4 owner"}},
+		{"without root", func(f *Facts) { f.Rootless, f.IDs = true, 65537 }, nil},
+		{"without root and ids", func(f *Facts) { f.Rootless, f.IDs = true, 1 }, []string{"B4 subordinate-ids"}},
 		{"cgroups of version 1", func(f *Facts) { f.CgroupVersion = "1" }, []string{"B6 cgroup-names"}},
 		{"cgroups of version 1, accepted", func(f *Facts) { f.CgroupVersion, f.CgroupV1 = "1", true }, []string{"B6 cgroup-names accepted"}},
 		{"cgroups of unknown version", func(f *Facts) { f.CgroupVersion = "" }, []string{"B6 cgroup-names"}},

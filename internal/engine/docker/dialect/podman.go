@@ -41,6 +41,11 @@ func podman(c Creation, f Facts) (*container.HostConfig, []File, error) {
 		return nil, nil, err
 	}
 	h.Runtime = ""
+	if f.Rootless {
+		if err := podmanRootless(&h, c, f); err != nil {
+			return nil, nil, err
+		}
+	}
 
 	// "seccomp=" is the path of a profile on the engine's machine.
 	h.SecurityOpt = slices.Clone(h.SecurityOpt)
@@ -49,7 +54,14 @@ func podman(c Creation, f Facts) (*container.HostConfig, []File, error) {
 			h.SecurityOpt[i] = "seccomp=" + file("seccomp", profile, ownMode)
 		}
 	}
-	podmanTmpfs(&h)
+	if h.IpcMode == "" {
+		h.IpcMode = container.IPCModePrivate // podman's default lets others join
+	}
+	closed := podmanWritable
+	if f.Rootless && f.CgroupVersion == "1" {
+		closed = append(slices.Clone(closed), cgroups)
+	}
+	podmanTmpfs(&h, closed)
 	if len(h.Ulimits) > 0 && !slices.ContainsFunc(h.Ulimits, func(u *units.Ulimit) bool { return u.Name == "nproc" }) {
 		// With one limit podman sets its own of processes besides, which can be above
 		// what the engine may set.
@@ -69,6 +81,30 @@ func podman(c Creation, f Facts) (*container.HostConfig, []File, error) {
 	return &h, files, nil
 }
 
+// mappedIDs is how many ids a room, a guard (65532) and a worker need.
+const mappedIDs = 65536
+
+// cgroups are the machine's in a container without root on cgroups of version 1, and
+// writable: the caller may have groups of its own there (B3).
+const cgroups = "/sys/fs/cgroup"
+
+// podmanRootless keeps the caller's own id: it is the same in the worker, so that files
+// belong to the caller (B4). All containers of a workshop have the user namespace of the
+// container whose network namespace they join: the kernel lets no other one use that.
+func podmanRootless(h *container.HostConfig, c Creation, f Facts) error {
+	if own := fmt.Sprintf("%d:%d", f.UID, f.GID); c.Role == compose.RoleWorker && c.User != own {
+		return &engine.RefusedError{
+			Promise: "B4", Reason: fmt.Sprintf("%s: without root podman keeps no other user than yours, %s, and the worker's is %s", c.Service, own, c.User),
+			Do: "remove `user`, or " + onNamespaces,
+		}
+	}
+	h.UsernsMode = "keep-id"
+	if mode := h.NetworkMode; mode.IsContainer() {
+		h.UsernsMode = container.UsernsMode(mode)
+	}
+	return nil
+}
+
 // podmanRuntime refuses another runtime than the one that podman runs: the API ignores it.
 func podmanRuntime(c Creation, f Facts) error {
 	if r := c.Host.Runtime; r != "" && r != f.DefaultRuntime {
@@ -82,8 +118,8 @@ func podmanRuntime(c Creation, f Facts) error {
 
 // podmanTmpfs leaves out the owner of a tmpfs, which podman has no option for: a worker has
 // one uid, so that it is enough that all may write there. What the image has there isn't
-// copied.
-func podmanTmpfs(h *container.HostConfig) {
+// copied. Directories of closed get an empty one.
+func podmanTmpfs(h *container.HostConfig, closed []string) {
 	all := map[string]string{}
 	for target, options := range h.Tmpfs {
 		all[target] = podmanOptions(options)
@@ -101,7 +137,7 @@ func podmanTmpfs(h *container.HostConfig) {
 		all[m.Target] = podmanOptions(options)
 	}
 	if h.Mounts = mounts; h.ReadonlyRootfs {
-		for _, dir := range podmanWritable {
+		for _, dir := range closed {
 			_, known := all[dir]
 			if !known && !slices.ContainsFunc(mounts, func(m mount.Mount) bool { return path.Clean(m.Target) == dir }) {
 				all[dir] = closedTmpfs
@@ -141,8 +177,9 @@ func podmanFindings(f Facts) []engine.Finding {
 			Meaning: "the engine reads the seccomp profile from a file, so podman must be on this machine and not in a virtual one",
 		},
 		{
-			Promise: "B4", Name: "owner", Held: !f.Rootless, Do: "use podman as root, or " + onNamespaces,
-			Meaning: "what a worker writes to an rw mount belongs to the caller",
+			Promise: "B4", Name: "subordinate-ids", Held: !f.Rootless || f.IDs >= mappedIDs,
+			Meaning: "worker, room and guard have ids of their own; without root those of /etc/subuid and /etc/subgid",
+			Do:      "`sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER && podman system migrate`, then start the service again",
 		},
 		{
 			Promise: "B6", Name: "cgroup-names", Held: f.CgroupVersion == "2", Accepted: f.CgroupV1,

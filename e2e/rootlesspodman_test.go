@@ -1,0 +1,64 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+)
+
+// TestRootlessPodman: an ordinary user with podman has what the promises say, but limits,
+// which podman can't set on cgroups of version 1.
+func TestRootlessPodman(t *testing.T) {
+	scenario.OnlyDocker(t, "an engine of another user")
+	scenario.HasRootless(t, "podman", "slirp4netns", "newuidmap")
+	if !scenario.Alone(t) {
+		return
+	}
+	scenario.AsUser(t)
+	scenario.NewRootlessPodman(t)
+	s := scenario.New(t, "restricted", "rootless podman: files are the user's, the room holds; limits that podman would only promise are refused")
+	file := strings.Replace(s.Read("workshop.yaml"), "./ca.pem:/ca.pem", "./ca.pem:/ca.pem\n      - ./out:/out:rw", 1)
+	file = strings.Replace(file, "    network:", "    secrets: [{name: token, file: ./token}]\n    network:", 1)
+	file = strings.Replace(file, "    - worker\n", "    - name: worker\n      container: {secrets: [token]}\n", 1)
+	s.Write("token", "0f9d2c7e51")
+	s.Write("out/.keep", "")
+	s.Write("workshop.yaml", file)
+	if d := s.Expect(4, "up"); !strings.Contains(d.Err, "memory, swap, cpu, pids: a worker's memory is limited (B5)") {
+		t.Errorf("up:\n%s", d.Err)
+	}
+	if l := left(s); l != nil {
+		t.Errorf("it left %v", l)
+	}
+	s.Write("workshop.yaml", strings.Replace(strings.Replace(file, "      - ./out:/out:rw\n", "", 1), "    image: host\n", "    image: host\n    user: \"2000:2000\"\n", 1))
+	if d := s.Expect(4, "up", "--without-limits"); !strings.Contains(d.Err, "without root podman keeps no other user than yours, 1000:1000, and the worker's is 2000:2000 (B4)") {
+		t.Errorf("up with another user:\n%s", d.Err)
+	}
+	s.Write("workshop.yaml", file)
+
+	s.Up("--without-limits")
+	s.Sees("worker",
+		"interfaces -> lo",
+		"http https://allowed.example.org/ ca=/ca.pem -> 200",
+		"http http://169.254.169.254/ -> 403",
+	)
+	s.Expect(0, "exec", "worker", "--", "sh", "-c", "cat /run/secrets/token >/out/made")
+	if made, err := os.Stat(filepath.Join(s.Dir, "out/made")); err != nil || made.Sys().(*syscall.Stat_t).Uid != scenario.UID {
+		t.Errorf("what the worker wrote is not the user's (B4): %v", err)
+	}
+	if d := s.Run("ps"); !strings.Contains(d.Out, "B5–B6") && !strings.Contains(d.Out, "B5, B6") {
+		t.Errorf("ps:\n%s%s", d.Out, d.Err)
+	}
+	if out, err := s.Program(t.Context(), s.Workshop(), "exec", "worker", "--", "ls", "/sys/fs/cgroup").CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("/sys/fs/cgroup has %s (B3): %v", out, err)
+	}
+	s.Expect(0, "down")
+	if l := left(s); l != nil {
+		t.Errorf("down left %v", l)
+	}
+}

@@ -1,0 +1,81 @@
+package docker
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// libpodInfo is what podman says of itself in its own API, as far as that differs from
+// what it says in Docker's: there it has all limits, even where it sets none (podman:
+// pkg/api/handlers/compat/info.go, libpod/define/info.go).
+type libpodInfo struct {
+	Host struct {
+		// CgroupControllers are those that its containers really have: without root, those
+		// that are delegated, and none on cgroups of version 1.
+		CgroupControllers []string `json:"cgroupControllers"`
+		Security          struct {
+			Rootless       bool `json:"rootless"`
+			SELinuxEnabled bool `json:"selinuxEnabled"`
+			SeccompEnabled bool `json:"seccompEnabled"`
+		} `json:"security"`
+		// IDMappings are those of the service's user namespace; none with root.
+		IDMappings struct {
+			UIDMap []idMap `json:"uidmap"`
+			GIDMap []idMap `json:"gidmap"`
+		} `json:"idMappings"`
+	} `json:"host"`
+}
+
+type idMap struct {
+	Size int64 `json:"size"`
+}
+
+// maxLibpodInfo bounds the response, in bytes.
+const maxLibpodInfo = 1 << 20
+
+// libpod asks podman for it.
+func (e *Engine) libpod(ctx context.Context) (out libpodInfo, err error) {
+	conn, err := e.cli.Dialer()(ctx)
+	if err != nil {
+		return out, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if _, err := io.WriteString(conn, "GET /v4.0.0/libpod/info HTTP/1.1\r\nHost: podman\r\nConnection: close\r\n\r\n"); err != nil {
+		return out, err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return out, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return out, fmt.Errorf("podman says %s to /libpod/info", resp.Status)
+	}
+	return out, json.NewDecoder(io.LimitReader(resp.Body, maxLibpodInfo)).Decode(&out)
+}
+
+// addTo replaces what podman says in Docker's API.
+func (p *libpodInfo) addTo(i *engine.Info) {
+	h := &p.Host
+	has := func(controller string) bool { return slices.Contains(h.CgroupControllers, controller) }
+	i.Limits = engine.Limits{
+		Memory: has("memory"), Swap: has("memory"), CPU: has("cpu"), PIDs: has("pids"), Seccomp: h.Security.SeccompEnabled,
+	}
+	i.Daemon.Rootless, i.Daemon.SELinux = h.Security.Rootless, h.Security.SELinuxEnabled
+	i.Daemon.IDs = min(sum(h.IDMappings.UIDMap), sum(h.IDMappings.GIDMap))
+}
+
+func sum(all []idMap) (n int64) {
+	for _, m := range all {
+		n += m.Size
+	}
+	return n
+}
