@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/docker/docker/api/types/mount"
-
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -14,7 +12,7 @@ func (e *Engine) Apply(ctx context.Context, p *engine.Plan, events func(engine.E
 	if err := e.approve(ctx, p); err != nil {
 		return err
 	}
-	r := &run{e: e, p: p, ids: map[string]string{}, ready: map[string]*readiness{}, mounts: map[string][]mount.Mount{}, links: map[string]*linksSeen{}}
+	r := &run{e: e, p: p, ids: map[string]string{}, ready: map[string]*readiness{}, sent: map[string]*creation{}, links: map[string]*linksSeen{}}
 	r.runner = &engine.Runner{Plan: p, Events: events, Do: r.step, Explain: e.explain, Told: r.told}
 	for _, c := range p.Observed.Containers {
 		if p.Compiled != nil && c.Name == engine.ContainerName(p.Compiled.Project, c.Service) {
@@ -33,11 +31,11 @@ type run struct {
 
 	holding sync.Mutex // held while writers are paused
 
-	mu     sync.Mutex
-	ids    map[string]string        // service → container
-	ready  map[string]*readiness    // container → its output so far
-	mounts map[string][]mount.Mount // container → mounts it was created with by this run
-	links  map[string]*linksSeen    // image and platform → its links
+	mu    sync.Mutex
+	ids   map[string]string     // service → container
+	ready map[string]*readiness // container → its output so far
+	sent  map[string]*creation  // container → its creation by this run
+	links map[string]*linksSeen // image and platform → its links
 }
 
 func (r *run) close() {

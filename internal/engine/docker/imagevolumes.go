@@ -16,17 +16,18 @@ import (
 // imageVolumeSize is the size of the tmpfs over a volume that an image declares.
 const imageVolumeSize = 64 << 20
 
-// coverVolumes mounts a small tmpfs over each volume that the image declares and the
+// byImage mounts a small tmpfs over each volume that the image declares and the
 // workshop doesn't mount: the engine would create a writable volume without a size
-// limit on the machine's disk (B3).
-func (e *Engine) coverVolumes(ctx context.Context, t *creation) error {
-	image, err := e.cli.ImageInspect(ctx, t.config.Image)
+// limit on the machine's disk (B3). It also reads the image's environment.
+func (e *Engine) byImage(ctx context.Context, t *creation, ref string) error {
+	image, err := e.cli.ImageInspect(ctx, ref)
 	if err != nil {
 		return fmt.Errorf("volumes of the image %s: %w", t.config.Image, e.explain(err))
 	}
 	if image.Config == nil {
 		return nil
 	}
+	t.imageEnv = image.Config.Env
 	return cover(t.host, sortedKeys(image.Config.Volumes))
 }
 

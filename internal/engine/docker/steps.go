@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,39 +131,48 @@ func (r *run) id(service string) string {
 	return r.ids[service]
 }
 
-func (r *run) create(ctx context.Context, s engine.Step) error {
+// creation returns what is asked for a service's container, in Docker's words. imageID is
+// the image of a container that exists; "": the project's.
+func (r *run) creation(ctx context.Context, service, imageID string) (*creation, error) {
 	image, joins := "", ""
-	if ref := engine.ImageRef(r.p.Desired, s.Service); r.e.isInit(ctx, ref) {
+	if ref := engine.ImageRef(r.p.Desired, service); r.e.isInit(ctx, ref) {
 		id, err := r.e.findInit(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		image = id
 	}
-	mode := r.p.Compiled.Project.Services[s.Service].NetworkMode
-	if service, ok := strings.CutPrefix(mode, "service:"); ok {
-		joins = r.id(service)
+	mode := r.p.Compiled.Project.Services[service].NetworkMode
+	if room, ok := strings.CutPrefix(mode, "service:"); ok {
+		joins = r.id(room)
 	}
-	t, err := translate(r.p.Desired, s.Service, joins, image)
+	t, err := translate(r.p.Desired, service, joins, image)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	info, err := r.e.Info(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if info.Unlimited {
 		t.withoutLimits(info.Limits)
 	}
 	if image == "" {
-		if err := r.e.coverVolumes(ctx, t); err != nil {
-			return err
-		}
+		err = r.e.byImage(ctx, t, cmp.Or(imageID, t.config.Image))
+	}
+	return t, err
+}
+
+func (r *run) create(ctx context.Context, s engine.Step) error {
+	t, err := r.creation(ctx, s.Service, "")
+	if err != nil {
+		return err
+	}
+	if !r.e.isInit(ctx, engine.ImageRef(r.p.Desired, s.Service)) {
 		if err := r.e.checkImageLinks(ctx, t, r.linksOf(t)); err != nil {
 			return err
 		}
 	}
-	mounts := t.host.Mounts
 	if err := r.translated(ctx, s.Service, t); err != nil {
 		return err
 	}
@@ -174,7 +184,7 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 		return conflict(err)
 	}
 	r.mu.Lock()
-	r.ids[s.Service], r.mounts[made.ID] = made.ID, mounts
+	r.ids[s.Service], r.sent[made.ID] = made.ID, t
 	r.mu.Unlock()
 	return nil
 }
@@ -196,12 +206,19 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 	if id == "" {
 		id = r.id(s.Service)
 	}
+	c, err := r.e.inspect(ctx, id, s.Service)
+	if err != nil {
+		return conflict(err)
+	}
+	if err := r.checkStored(ctx, id, s.Service, &c); err != nil {
+		return err
+	}
 	goOn, err := r.holdWriters(ctx, s.Service)
 	if err != nil {
 		return err
 	}
 	defer goOn()
-	if err := r.checkWays(ctx, id, s.Service); err != nil {
+	if err := r.checkWays(ctx, s.Service, mountsOf(&c)); err != nil {
 		return err
 	}
 	if err := r.placeAgain(ctx, s.Service); err != nil {

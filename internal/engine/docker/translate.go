@@ -27,6 +27,7 @@ type creation struct {
 	host     *container.HostConfig
 	network  *network.NetworkingConfig
 	platform *ocispec.Platform
+	imageEnv []string // of the image, for what it adds
 }
 
 // translate translates a service to a container create call. joins is the ID of the

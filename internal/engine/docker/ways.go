@@ -23,22 +23,12 @@ import (
 // container, such as that of workshop-init, which a program of the repository would
 // replace (B12). Checked paths are pinned in all workers that may write there, so
 // that none can put a link there afterwards.
-func (r *run) checkWays(ctx context.Context, id, service string) error {
+func (r *run) checkWays(ctx context.Context, service string, mounts []mount.Mount) error {
 	if r.p.Compiled.Roles[service] != compose.RoleWorker {
 		return nil
 	}
 	if info, err := r.e.Info(ctx); err != nil || !info.Local {
 		return err // the engine is remote: nothing of this machine is bound
-	}
-	r.mu.Lock()
-	mounts, known := r.mounts[id]
-	r.mu.Unlock()
-	if !known { // created by an earlier run
-		c, err := r.e.inspect(ctx, id, service)
-		if err != nil {
-			return conflict(err)
-		}
-		mounts = mountsOf(&c)
 	}
 	var programs []string
 	if f := r.p.Compiled.Facts; f != nil {
