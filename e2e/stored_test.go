@@ -76,7 +76,7 @@ func TestB05_EngineThatStoresSomethingElse(t *testing.T) {
 		{"none", []dishonest{
 			{"worker", set("CapDrop", nil), "B1 CapDrop: asked ALL, found none"},
 			{"worker", set("CapAdd", []string{"SYS_PTRACE"}), "B1 CapAdd: asked none, found CAP_SYS_PTRACE"},
-			{"worker", func(c created) { c.host()["SecurityOpt"] = c.host()["SecurityOpt"].([]any)[1:] }, "B2 SecurityOpt: asked no-new-privileges=true, found none"},
+			{"worker", func(c created) { c.host()["SecurityOpt"] = c.host()["SecurityOpt"].([]any)[1:] }, "B2 SecurityOpt: asked no-new-privileges, found none"},
 			{"worker", set("SecurityOpt", []string{"no-new-privileges=true", "seccomp=unconfined"}), "B2 SecurityOpt: asked seccomp=sha256:"},
 			{"worker", set("ReadonlyRootfs", false), "B3 ReadonlyRootfs: asked true, found none"},
 			{"worker", func(c created) { c.host()["Tmpfs"].(map[string]any)["/tmp"] = "rw,exec" }, "B3 Tmpfs: asked /tmp:"},

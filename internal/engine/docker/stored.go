@@ -59,7 +59,7 @@ func (r *run) checkStored(ctx context.Context, id, service string, c *container.
 func stored(sent *creation, c *container.InspectResponse, info engine.Info) []engine.Difference {
 	asked, found := askedOf(sent, info), foundOf(c)
 	var out []engine.Difference
-	for _, row := range storedRows {
+	for _, row := range rowsOf(info.Flavour) {
 		if d, differs := row.compare(asked, found); differs {
 			out = append(out, d)
 		}

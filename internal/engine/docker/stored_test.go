@@ -53,7 +53,7 @@ var alters = []alter{
 	one(func(h *container.HostConfig) { h.CapAdd = nil }, "B1", "CapAdd", "CAP_NET_ADMIN, CAP_NET_BIND_SERVICE", "").of("room"),
 	one(func(h *container.HostConfig) { h.CapDrop = nil }, "B1", "CapDrop", "ALL", ""),
 	one(func(h *container.HostConfig) { h.Privileged = true }, "B2", "Privileged", "", "true"),
-	one(func(h *container.HostConfig) { h.SecurityOpt = h.SecurityOpt[1:] }, "B2", "SecurityOpt", "no-new-privileges=true", ""),
+	one(func(h *container.HostConfig) { h.SecurityOpt = h.SecurityOpt[1:] }, "B2", "SecurityOpt", "no-new-privileges", ""),
 	one(func(h *container.HostConfig) { h.SecurityOpt = h.SecurityOpt[:1] }, "B2", "SecurityOpt", ownSeccomp, ""),
 	one(func(h *container.HostConfig) { h.SecurityOpt[1] = "seccomp=unconfined" }, "B2", "SecurityOpt", ownSeccomp, "seccomp=unconfined"),
 	one(func(h *container.HostConfig) { h.SecurityOpt = append(h.SecurityOpt, "apparmor=unconfined") }, "B2", "SecurityOpt", "", "apparmor=unconfined"),

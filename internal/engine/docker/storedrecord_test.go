@@ -86,6 +86,9 @@ func TestStoredByThisEngine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := r.translated(t.Context(), service, sent); err != nil {
+			t.Fatal(err)
+		}
 		c := f.inspect(t, service)
 		for _, d := range stored(sent, &c, info) {
 			t.Errorf("%s: %s", service, d)

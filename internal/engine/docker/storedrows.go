@@ -137,9 +137,11 @@ func capabilities(names strslice.StrSlice) (out []string) {
 	return out
 }
 
-// securityOpts returns a seccomp profile by its hash, or by its path.
+// securityOpts returns a seccomp profile by its hash, or by its path. Of
+// no-new-privileges engines show the name alone, too.
 func securityOpts(opts []string) (out []string) {
 	for _, o := range opts {
+		o = strings.TrimSuffix(o, "=true")
 		if profile, ok := strings.CutPrefix(o, "seccomp="); ok && strings.HasPrefix(strings.TrimSpace(profile), "{") {
 			o = fmt.Sprintf("seccomp=sha256:%x", sha256.Sum256([]byte(profile)))
 		}
@@ -173,7 +175,7 @@ func cpus(r container.Resources) []string {
 func ulimits(all []*container.Ulimit) (out []string) {
 	for _, u := range all {
 		if u != nil {
-			out = append(out, u.String())
+			out = append(out, strings.ToLower(strings.TrimPrefix(u.String(), "RLIMIT_")))
 		}
 	}
 	return out
