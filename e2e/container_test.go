@@ -201,7 +201,7 @@ func TestB06_NothingOfTheHost(t *testing.T) {
 		for _, kind := range kinds {
 			here, _ := os.Readlink("/proc/thread-self/ns/" + kind) // the first thread may have been left in another
 			// The guard of the namespace engine dials from this machine's network.
-			shared := kind == "net" && service == "guard" && scenario.TheEngine() != scenario.Docker
+			shared := kind == "net" && service == "guard" && !scenario.DockerAPI()
 			if there := s.NamespaceOf(service, kind); (here == there) != shared {
 				t.Errorf("%s: its %s namespace is %s, this machine's %s", service, kind, there, here)
 			}

@@ -77,7 +77,7 @@ func TestOpenPortStays(t *testing.T) {
 // its own where others share the machine's.
 func desks(t *testing.T, intent string, names ...string) (all []*scenario.Scenario, ok bool) {
 	t.Helper()
-	if scenario.TheEngine() == scenario.Docker {
+	if scenario.DockerAPI() {
 		if !scenario.Alone(t) {
 			return nil, false
 		}
@@ -85,7 +85,7 @@ func desks(t *testing.T, intent string, names ...string) (all []*scenario.Scenar
 	}
 	s := scenario.At(t, intent, deskFiles())
 	env := []string{"XDG_STATE_HOME=" + s.TempDir(), "XDG_CACHE_HOME=" + s.TempDir()}
-	if scenario.TheEngine() != scenario.Docker {
+	if !scenario.DockerAPI() {
 		env = append(env, "DOCKER_HOST=") // there is none, which differs from one that doesn't answer
 	}
 	for _, name := range names {

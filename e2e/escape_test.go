@@ -131,7 +131,7 @@ func TestB06_OtherProcesses(t *testing.T) {
 		tries = append(tries, "enter /proc/1/ns/"+kind+" -> EACCES|EPERM|ENOENT", "enter /proc/self/ns/"+kind+" -> EPERM|EINVAL")
 	}
 	pids := []int{os.Getpid(), s.Pid("guard"), s.Pid("room"), s.Pid("worker")}
-	if scenario.TheEngine() != scenario.Docker {
+	if !scenario.DockerAPI() {
 		pids = append(pids, s.Supervisor())
 	}
 	for _, pid := range pids {
@@ -177,7 +177,7 @@ func TestB03_TheKernelsFiles(t *testing.T) {
 		}
 	}
 	for target, options := range mounts {
-		if target == "/sys/fs/cgroup" && scenario.TheEngine() == scenario.Docker {
+		if target == "/sys/fs/cgroup" && scenario.DockerAPI() {
 			continue // where groups are of version 1, a tmpfs around them, root's
 		}
 		if strings.HasPrefix(target, "/sys") && !slices.Contains(options, "ro") {
@@ -293,7 +293,7 @@ func TestB02_SetuidFilesGiveNothing(t *testing.T) {
 	for _, program := range []string{in, "/workspace/in/suid", "/workspace/out/suid"} {
 		s.SeesBy("worker", program, "status Uid -> "+ids(scenario.UID), "status Gid -> "+ids(scenario.UID), "status CapEff -> "+zero, "status CapPrm -> "+zero, "status NoNewPrivs -> 1")
 	}
-	if scenario.TheEngine() != scenario.Docker { // which mounts binds as they are
+	if !scenario.DockerAPI() { // which mounts binds as they are
 		var counts []string
 		for target, options := range mountsOf(s, "worker") {
 			if !slices.Contains(options, "nosuid") {

@@ -48,7 +48,7 @@ func TestExamplesComeUp(t *testing.T) {
 				says(s, s.Expect(4, "up", "--yes"), "is not there")
 				return
 			}
-			if scenario.TheEngine() != scenario.Docker && strings.Contains(s.Read("workshop.yaml"), "build: {") {
+			if !scenario.DockerAPI() && strings.Contains(s.Read("workshop.yaml"), "build: {") {
 				says(s, s.Expect(4, "up", "--yes"), "has `build:`, which needs the docker engine")
 				return
 			}

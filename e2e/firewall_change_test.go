@@ -274,7 +274,7 @@ func TestHostByItsAddress(t *testing.T) {
 	host, came := scenario.Listen(t, s.HostAddress())
 	s.Expect(0, "firewall", "allow", host)
 	sees, want, why := "tcp "+host+" -> data", 1, ""
-	if scenario.TheEngine() != scenario.Docker {
+	if !scenario.DockerAPI() {
 		sees, want, why = "tcp "+host+" -> "+cutOff, 0, "an address of the machine or container that the guard runs in; nothing opens it"
 	}
 	s.Sees("worker", sees)

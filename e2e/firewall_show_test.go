@@ -68,7 +68,7 @@ func TestFirewallExplain(t *testing.T) {
 	s.Expect(0, "firewall", "allow", "here.example.org", "empty.example.org", "--worker", "one")
 	at := regexp.QuoteMeta(s.HostAddress())
 	here := []string{`^refused: here`, `reason +here\.example\.org resolves to ` + at + `: an address of the machine or container that the guard runs in;`, `nothing opens it$`, `now +the guard would refuse it$`}
-	if scenario.TheEngine() == scenario.Docker {
+	if scenario.DockerAPI() {
 		here = []string{`^refused: here`, `reason +here\.example\.org resolves to ` + at + `: the machine that the workshop runs on`, `to allow +- \{cidr: ` + at + `/32, port: 443\} below`,
 			`or now: .workshop firewall allow ` + at + `:443 --worker one`, `now +the guard would refuse it$`}
 	}

@@ -42,7 +42,7 @@ func hostRules(t *testing.T) string {
 
 func TestHostFirewall(t *testing.T) {
 	scenario.NotRootless(t, "the guard has the caller's user there: TestHostFirewall_WithoutRoot")
-	if scenario.TheEngine() == scenario.Docker { // rules are of all workshops of an engine
+	if scenario.DockerAPI() { // rules are of all workshops of an engine
 		if !scenario.Alone(t) {
 			return
 		}
@@ -51,7 +51,7 @@ func TestHostFirewall(t *testing.T) {
 	s := scenario.New(t, "restricted", "rules of the host hold what a guard that fell may reach, the workshop works through them unchanged, and they are removed without a trace")
 	s.Env = append(s.Env, "XDG_STATE_HOME="+s.TempDir())
 	export := func(args ...string) []string {
-		if scenario.TheEngine() != scenario.Docker {
+		if !scenario.DockerAPI() {
 			args = append(args, "--engine", "namespace")
 		}
 		return append([]string{"firewall", "export"}, args...)

@@ -41,7 +41,7 @@ func TestInit(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := exec.LookPath(tt.program)
 			testutil.Require(t, err == nil, "no "+tt.program)
-			if tt.name == "go" && scenario.TheEngine() != scenario.Docker {
+			if tt.name == "go" && !scenario.DockerAPI() {
 				t.Skip("on docker alone: Go compiles its library first; rootless, docs/recipes/go.md has it")
 			}
 			s := scenario.At(t, "init, up, and the tests of a repository with "+tt.program+" pass inside", tt.files)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestB20_KernelWithoutNetfilter(t *testing.T) {
-	if scenario.TheEngine() == scenario.Docker && !scenario.Alone(t) {
+	if scenario.DockerAPI() && !scenario.Alone(t) {
 		return
 	}
 	// What this thread starts has no netfilter: the engine, so its containers.
@@ -22,7 +22,7 @@ func TestB20_KernelWithoutNetfilter(t *testing.T) {
 	if err := testutil.WithoutNetfilter(); err != nil {
 		t.Fatal(err)
 	}
-	if scenario.TheEngine() != scenario.Docker {
+	if !scenario.DockerAPI() {
 		byAnyIP(t)
 		return
 	}

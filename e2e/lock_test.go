@@ -86,7 +86,7 @@ func TestB46_WhatRunsIsLocked(t *testing.T) {
 	runs("second")
 	s.Expect(0, "down")
 
-	if scenario.TheEngine() == scenario.Docker {
+	if scenario.DockerAPI() {
 		dockerHasAnother(t, s, host, push)
 	}
 }

@@ -278,7 +278,7 @@ func TestB09_ExcludeIsACopy(t *testing.T) {
 	s.Sees("worker", "list /copy -> file.txt,keys", "read /copy/file.txt -> ok", "read /copy/dotenv -> ENOENT", "list /copy/keys -> empty", "write /copy/file.txt -> EROFS", "mount /copy -> ro",
 		"list /workspace/in -> dotenv,file.txt,keys") // the control: without exclude all is there
 	for _, m := range s.Inspect("worker").Mounts {
-		if m.Target == "/copy" && (scenario.TheEngine() == scenario.Docker && m.Type != "volume" || strings.HasPrefix(m.Source, s.Dir)) {
+		if m.Target == "/copy" && (scenario.DockerAPI() && m.Type != "volume" || strings.HasPrefix(m.Source, s.Dir)) {
 			t.Errorf("/copy is a %s of %s", m.Type, m.Source)
 		}
 	}

@@ -30,7 +30,7 @@ func fence(t *testing.T) (count func() string) {
 		t.Cleanup(func() { run(append([]string{"-t", "mangle", "-D", chain}, rule...)...) })
 	}
 	chain := "PREROUTING" // a container's packets; those of this machine's processes begin at OUTPUT
-	if scenario.TheEngine() != scenario.Docker {
+	if !scenario.DockerAPI() {
 		chain = "OUTPUT"
 	}
 	return func() string {
@@ -73,12 +73,12 @@ func TestB26_ServiceOfTheHostByItsAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed := address + ":2 stays closed: an address of the machine or container that the guard runs in; nothing opens it"
-	if d := s.Expect(0, "firewall", "allow", address+":2"); strings.Contains(d.Err, closed) == (scenario.TheEngine() == scenario.Docker) {
+	if d := s.Expect(0, "firewall", "allow", address+":2"); strings.Contains(d.Err, closed) == (scenario.DockerAPI()) {
 		t.Errorf("allowed live: %s%s", d.Out, d.Err)
 	}
 	edit(s, "- ssh.example.org:22\n", "- ssh.example.org:22\n        - {cidr: "+address+"/32, port: "+port+"}\n")
 	s.Expect(0, "firewall", "reload")
-	if scenario.TheEngine() == scenario.Docker {
+	if scenario.DockerAPI() {
 		s.Sees("worker", "tcp "+host+" -> data", "tcp "+net.JoinHostPort(address, "22")+" -> "+cutOff)
 		return
 	}

@@ -24,7 +24,7 @@ func traced(t *testing.T, s *scenario.Scenario, stdin, calls string, args ...str
 	testutil.Require(t, err == nil, "there is no strace (scripts/need strace=strace)")
 	file := filepath.Join(s.TempDir(), "strace")
 	argv := []string{"-f", "-qq", "-s", "1000000", "-e", "trace=" + calls, "-e", "signal=none", "-o", file, s.Workshop()}
-	if scenario.TheEngine() != scenario.Docker {
+	if !scenario.DockerAPI() {
 		// It starts the supervisor, which goes on: that it was executed is seen, what it does isn't.
 		argv = append([]string{"-b", "execve"}, argv...)
 	}
@@ -126,7 +126,7 @@ result_type:
 		}
 	}
 	importImage(t, s, "workshop-e2e-planted:latest")
-	if scenario.TheEngine() != scenario.Docker { // which alone builds images
+	if !scenario.DockerAPI() { // which alone builds images
 		s.Write("workshop.yaml", regexp.MustCompile(`build: \{context.*`).ReplaceAllString(s.Read("workshop.yaml"), "image: workshop-e2e-planted:latest"))
 	}
 	initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}
@@ -165,7 +165,7 @@ result_type:
 		if programs := executed.FindAllStringSubmatch(log, -1); len(programs) == 0 || slices.ContainsFunc(programs, func(p []string) bool {
 			// The supervisor, and what asks the kernel for its namespaces, are the only
 			// other programs, and ours.
-			return p[1] != s.Workshop() && (scenario.TheEngine() == scenario.Docker || !ownInit.MatchString(p[0]))
+			return p[1] != s.Workshop() && (scenario.DockerAPI() || !ownInit.MatchString(p[0]))
 		}) {
 			t.Errorf("%q executes something else:\n%s", c.args, log)
 		}

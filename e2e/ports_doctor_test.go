@@ -135,7 +135,7 @@ func TestDoctorPorts(t *testing.T) {
 		return
 	}
 	one, two, three, gone, idle, low := all[0], all[1], all[2], all[3], all[4], all[5]
-	docker, rootless := scenario.TheEngine() == scenario.Docker, scenario.TheEngine() == scenario.Rootless
+	docker, rootless := scenario.DockerAPI(), scenario.TheEngine() == scenario.Rootless
 	mine := 0
 	if rootless {
 		mine = scenario.UID

@@ -17,7 +17,7 @@ import (
 // onEngine is the flag for a run without a file, which else chooses by itself.
 func onEngine(args ...string) []string {
 	name := "namespace"
-	if scenario.TheEngine() == scenario.Docker {
+	if scenario.DockerAPI() {
 		name = "docker"
 	}
 	return append([]string{"run", "--engine", name}, args...)
@@ -290,7 +290,7 @@ func TestRunKilled(t *testing.T) {
 		if len(notes) == 0 {
 			t.Fatal("nothing is noted of a killed run")
 		}
-		if scenario.TheEngine() != scenario.Docker { // there its command alone has ended
+		if !scenario.DockerAPI() { // there its command alone has ended
 			s.Eventually("its supervisor to end", func() bool { return !supervised(t, filepath.Base(notes[0])) })
 		}
 		s.Expect(0, "run", "two", "--", "true")

@@ -66,7 +66,7 @@ func TestB41_SessionByDoorAndByEngine(t *testing.T) {
 	if err := os.Rename(dialInOf(s), door+".gone"); err != nil {
 		t.Fatal(err)
 	}
-	if scenario.TheEngine() != scenario.Docker { // nothing but the door leads into a worker
+	if !scenario.DockerAPI() { // nothing but the door leads into a worker
 		if d := s.Run("exec", "worker", "--", "true"); d.Code != 125 || !strings.Contains(d.Err, "workshop restart worker") || d.Counted > 5*time.Second {
 			t.Errorf("without a door: %d after %v, %s", d.Code, d.Took, d.Err)
 		}

@@ -85,7 +85,7 @@ func TestB12_NoShellNeeded(t *testing.T) {
 		"workshop.yaml":     "workshop:\n  name: bare\n  container:\n    image: workshop-e2e-bare:1\n    pull: never\n    network: {mode: restricted, allow: []}\n  workers: [worker]\n",
 		"workers/worker.md": "---\nname: worker\ndescription: Has nothing.\nallowed-tools: []\n---\nNothing.\n",
 	})
-	if scenario.TheEngine() != scenario.Docker { // into whose store it comes by a registry alone
+	if !scenario.DockerAPI() { // into whose store it comes by a registry alone
 		s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "pull: never", "pull: missing", 1))
 	}
 	importImage(t, s, "workshop-e2e-bare:1")

@@ -21,7 +21,7 @@ func TestB06_WorkdirIsEnteredFromInside(t *testing.T) {
 	s.Env = append(s.Env, "HOME="+s.TempDir(), "XDG_STATE_HOME="+s.TempDir(), "XDG_CONFIG_HOME=")
 	s.Up()
 	as := fmt.Sprintf("%d:%d", scenario.UID, scenario.UID)
-	if scenario.TheEngine() == scenario.Docker { // its own user's commands aren't the engine's
+	if scenario.DockerAPI() { // its own user's commands aren't the engine's
 		as = fmt.Sprintf("%d:%d", scenario.UID+1, scenario.UID+1)
 	}
 	if main, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", s.Inspect("worker").Pid)); err != nil || main != "/in/a/b" {

@@ -83,7 +83,12 @@ func (c *caller) environ() []string {
 		return slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "WORKSHOP_") || strings.HasPrefix(e, "SUDO_") })
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "XDG_STATE_HOME=" + c.state(), "XDG_RUNTIME_DIR=" + c.runtime(),
-		"SSL_CERT_FILE=" + c.caFile, "DOCKER_HOST=unix:///nonexistent", "WORKSHOP_ENGINE=namespace"}
+		"SSL_CERT_FILE=" + c.caFile}
+	if TheEngine() == Podman {
+		env = append(env, "DOCKER_HOST="+os.Getenv("DOCKER_HOST"))
+	} else {
+		env = append(env, "DOCKER_HOST=unix:///nonexistent", "WORKSHOP_ENGINE=namespace")
+	}
 	for _, name := range []string{"GOPATH", "GOMODCACHE", "GOCACHE", "GOFLAGS", "GOPROXY", "GOCOVERDIR", "CI"} {
 		if v, ok := os.LookupEnv(name); ok && c.uid == 0 {
 			env = append(env, name+"="+v)

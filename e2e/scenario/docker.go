@@ -30,15 +30,24 @@ import (
 	"github.com/llmdo/workshop/internal/probe"
 )
 
-// dockerMachine is a Docker engine.
+// dockerMachine is a Docker engine, or podman.
 type dockerMachine struct {
 	client *client.Client
+	podman *podman // nil on Docker
+	caller *caller
 
 	mu       sync.Mutex
 	ordinary string // ID of the container of control
 }
 
-func newDockerMachine() (*dockerMachine, error) {
+func newDockerMachine(l *Lab) (*dockerMachine, error) {
+	var p *podman
+	if TheEngine() == Podman {
+		var err error
+		if p, err = newPodman(); err != nil {
+			return nil, err
+		}
+	}
 	c, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
 	if err != nil {
 		return nil, err
@@ -48,7 +57,7 @@ func newDockerMachine() (*dockerMachine, error) {
 	if _, err := c.Ping(ctx); err != nil {
 		return nil, fmt.Errorf("no Docker engine answers (scripts/with-engine starts one): %w", err)
 	}
-	return &dockerMachine{client: c}, nil
+	return &dockerMachine{client: c, podman: p, caller: &l.caller}, nil
 }
 
 func ofProject(project string) filters.Args {
@@ -232,6 +241,11 @@ func (m *dockerMachine) clean(s *Scenario) {
 			_ = m.client.VolumeRemove(ctx, v.Name, true)
 		}
 	}
+	if m.podman != nil {
+		_ = os.RemoveAll(filepath.Join(m.caller.state(), "workshop/projects", s.Project))
+		removeRuntime(s, filepath.Join(m.caller.runtime(), "workshop"))
+		return
+	}
 	if home, err := os.UserHomeDir(); err == nil {
 		_ = os.RemoveAll(filepath.Join(home, ".local/state/workshop/projects", s.Project))
 	}
@@ -253,6 +267,9 @@ func (m *dockerMachine) close() {
 	defer m.mu.Unlock()
 	if m.ordinary != "" {
 		_ = m.client.ContainerRemove(context.Background(), m.ordinary, container.RemoveOptions{Force: true})
+	}
+	if m.podman != nil {
+		m.podman.remove(m.client)
 	}
 	m.client.Close()
 }

@@ -187,6 +187,11 @@ func (m *dockerMachine) importImage(s *Scenario, ref string, tar []byte) error {
 	return err
 }
 
-func (m *dockerMachine) uses(*Scenario) {}
+// uses lets the programs of a scenario find what the user accepts of podman.
+func (m *dockerMachine) uses(s *Scenario) {
+	if m.podman != nil {
+		s.must(m.podman.accept(m.caller.home, s.Env))
+	}
+}
 
 func ptr[T any](v T) *T { return &v }

@@ -51,13 +51,13 @@ func Main(m *testing.M) int {
 	flag.Parse()
 	switch TheEngine() {
 	case Docker:
-	case Namespace, Rootless:
+	case Namespace, Rootless, Podman:
 		if err := apart(); err != nil {
 			fmt.Fprintf(os.Stderr, "in namespaces of its own: %v\n", err)
 			return 1
 		}
 	default:
-		fmt.Fprintf(os.Stderr, "-engine %s: there are %s, %s and %s\n", TheEngine(), Docker, Namespace, Rootless)
+		fmt.Fprintf(os.Stderr, "-engine %s: there are %s, %s, %s and %s\n", TheEngine(), Docker, Namespace, Rootless, Podman)
 		return 2
 	}
 	code := m.Run()
@@ -89,8 +89,8 @@ func newLab() (*Lab, error) {
 		return nil, err
 	}
 	l := &Lab{Root: root, Bin: filepath.Join(root, "bin"), standing: map[*Standing]*Scenario{}}
-	if TheEngine() == Docker {
-		d, err := newDockerMachine()
+	if DockerAPI() {
+		d, err := newDockerMachine(l)
 		if err != nil {
 			return nil, err
 		}

@@ -20,12 +20,17 @@ const (
 	Docker    Engine = "docker"
 	Namespace Engine = "namespace"
 	Rootless  Engine = "rootless"
+	// Podman is podman as root, by the Docker API: a service of the run's own.
+	Podman Engine = "podman"
 )
 
-var engineFlag = flag.String("engine", string(Docker), "the engine of the scenarios: docker, namespace or rootless")
+var engineFlag = flag.String("engine", string(Docker), "the engine of the scenarios: docker, namespace, rootless or podman")
 
 // TheEngine is the one of this run.
 func TheEngine() Engine { return Engine(*engineFlag) }
+
+// DockerAPI reports whether the engine of this run is reached by Docker's API.
+func DockerAPI() bool { return TheEngine() == Docker || TheEngine() == Podman }
 
 // OnlyDocker skips a test that is about Docker itself on other engines. Why is
 // a sentence of the list in e2e/README.md.
@@ -39,7 +44,7 @@ func OnlyDocker(t testing.TB, why string) {
 // OnlyNamespace is [OnlyDocker] for a test that is about the namespace engine.
 func OnlyNamespace(t testing.TB, why string) {
 	t.Helper()
-	if TheEngine() == Docker {
+	if DockerAPI() {
 		t.Skip("on the namespace engine alone: " + why)
 	}
 }

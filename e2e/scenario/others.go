@@ -106,7 +106,7 @@ func (s *Scenario) Addresses() (guard, peer string) { s.Helper(); return s.machi
 
 // GuardHasIPv6 reports whether the guard reaches 2001:db8:1::/48: on Docker its
 // network has no IPv6, on the namespace engine it has what the machine has.
-func (s *Scenario) GuardHasIPv6() bool { return TheEngine() != Docker && s.Internet.IPv6 }
+func (s *Scenario) GuardHasIPv6() bool { return !DockerAPI() && s.Internet.IPv6 }
 
 // twins are the two addresses of one server.
 var twins = map[string]string{testnet.Allowed: testnet.Allowed6, testnet.Denied: testnet.Denied6, testnet.Evil: testnet.Evil6, testnet.SSH: testnet.SSH6}

@@ -20,9 +20,10 @@ func (e *Engine) dialectFacts(i engine.Info, dir string) dialect.Facts {
 	if dir != "" {
 		dir = filepath.Join(dir, string(i.Flavour))
 	}
+	processes, files := ownLimits()
 	return dialect.Facts{
 		Flavour: i.Flavour, Local: i.Local, DefaultRuntime: i.DefaultRuntime, CgroupVersion: i.Daemon.CgroupVersion, CgroupV1: e.opts.CgroupV1,
-		Rootless: i.Daemon.Rootless, IDs: i.Daemon.IDs, UID: os.Getuid(), GID: os.Getgid(), SELinux: i.Daemon.SELinux, Processes: processes(), Dir: dir,
+		Rootless: i.Daemon.Rootless, IDs: i.Daemon.IDs, UID: os.Getuid(), GID: os.Getgid(), SELinux: i.Daemon.SELinux, Processes: processes, Files: files, Dir: dir,
 	}
 }
 
@@ -93,8 +94,8 @@ func (r *run) translated(ctx context.Context, service string, t *creation) error
 // directory may have been removed since it was created.
 func (r *run) placeAgain(ctx context.Context, service string) error {
 	info, err := r.e.Info(ctx)
-	if err != nil || info.Flavour == engine.FlavourDocker {
-		return err
+	if err != nil || info.Flavour == engine.FlavourDocker || runtimeDir(r.p.Compiled) == "" {
+		return err // a restart: nothing is known of the machine
 	}
 	t, err := translate(r.p.Desired, service, "unknown", "")
 	if err != nil {

@@ -52,7 +52,7 @@ func (r *run) holdWriters(ctx context.Context, service string) (goOn func(), err
 		switch {
 		case err == nil, strings.Contains(err.Error(), "already paused"): // by a run that was killed
 			paused = append(paused, id)
-		case cerrdefs.IsNotFound(err), cerrdefs.IsConflict(err): // it has ended
+		case cerrdefs.IsNotFound(err), cerrdefs.IsConflict(err), strings.Contains(err.Error(), "is not running, can't pause"): // it has ended, also in podman's words
 		default:
 			goOn()
 			return func() {}, &engine.RefusedError{

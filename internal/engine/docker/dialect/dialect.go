@@ -45,8 +45,9 @@ type Facts struct {
 	IDs      int64 // how many ids a rootless engine maps
 	UID, GID int   // of the caller
 	SELinux  bool
-	// Processes is the hard limit of processes that the caller has (RLIMIT_NPROC); -1: none.
-	Processes int64
+	// Processes and Files are the hard limits that the caller has (RLIMIT_NPROC,
+	// RLIMIT_NOFILE); -1: none.
+	Processes, Files int64
 	// Dir is the directory of files that the engine reads by their path; absolute.
 	Dir string
 }

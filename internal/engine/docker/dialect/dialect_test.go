@@ -61,7 +61,7 @@ var creations = map[string]Creation{
 }
 
 func facts(f engine.Flavour) Facts {
-	return Facts{Flavour: f, Local: true, DefaultRuntime: "runc", CgroupVersion: "2", UID: 1000, GID: 1000, Processes: 32768, Dir: "/run/user/1000/workshop/p-1/podman"}
+	return Facts{Flavour: f, Local: true, DefaultRuntime: "runc", CgroupVersion: "2", UID: 1000, GID: 1000, Processes: 32768, Files: 20000, Dir: "/run/user/1000/workshop/p-1/podman"}
 }
 
 // TestTranslate: a creation in each flavour's words, with the files that it names, or the

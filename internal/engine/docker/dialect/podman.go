@@ -62,10 +62,13 @@ func podman(c Creation, f Facts) (*container.HostConfig, []File, error) {
 		closed = append(slices.Clone(closed), cgroups)
 	}
 	podmanTmpfs(&h, closed)
-	if len(h.Ulimits) > 0 && !slices.ContainsFunc(h.Ulimits, func(u *units.Ulimit) bool { return u.Name == "nproc" }) {
-		// With one limit podman sets its own of processes besides, which can be above
-		// what the engine may set.
-		h.Ulimits = append(slices.Clone(h.Ulimits), &units.Ulimit{Name: "nproc", Soft: f.Processes, Hard: f.Processes})
+	h.Ulimits = slices.Clone(h.Ulimits)
+	for _, u := range []units.Ulimit{{Name: "nofile", Soft: f.Files, Hard: f.Files}, {Name: "nproc", Soft: f.Processes, Hard: f.Processes}} {
+		// podman sets its own where there is none, which can be above what it may set: in
+		// a container it has no CAP_SYS_RESOURCE.
+		if !slices.ContainsFunc(h.Ulimits, func(have *units.Ulimit) bool { return have.Name == u.Name }) {
+			h.Ulimits = append(h.Ulimits, &u)
+		}
 	}
 	if c.Role != compose.RoleGuard {
 		// podman gives containers the machine's own entries with the machine's address, and
@@ -144,9 +147,7 @@ func podmanTmpfs(h *container.HostConfig, closed []string) {
 			}
 		}
 	}
-	if len(all) > 0 {
-		h.Tmpfs = all
-	}
+	h.Tmpfs = all
 }
 
 func podmanOptions(options string) string {
