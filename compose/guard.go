@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/workerinit/pid1"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -56,7 +57,7 @@ func (c *compiler) guard(rooms []roomGroup) {
 		room.Deny = c.policyRules(&s, room.Deny)
 		p.Rooms = append(p.Rooms, room)
 	}
-	slices.SortFunc(p.Rooms, func(a, b firewall.RoomPolicy) int { return cmp.Compare(a.Room, b.Room) })
+	sortfunc.Stable(p.Rooms, func(a, b firewall.RoomPolicy) int { return cmp.Compare(a.Room, b.Room) })
 	c.ports(&s, p)
 	c.out.Policy = p
 	s.Labels[LabelPolicy] = firewall.Digest(p)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -31,7 +32,7 @@ func (c *compiler) ports(s *types.ServiceConfig, p *firewall.Policy) {
 			all = append(all, entry{w.Name, &w.Container.Ports[j]})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b entry) int {
+	sortfunc.Stable(all, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.worker, b.worker), cmp.Compare(a.port.Target.V, b.port.Target.V),
 			cmp.Compare(a.port.Published.V, b.port.Published.V), cmp.Compare(a.port.Host.V, b.port.Host.V))
 	})
@@ -92,7 +93,7 @@ func (c *Compiled) AutoPorts() []PortKey {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b PortKey) int {
+	sortfunc.Stable(all, func(a, b PortKey) int {
 		return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Target, b.Target))
 	})
 	return all

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // renderProject writes compose.yaml. There is no top-level name and no key
@@ -73,7 +75,7 @@ func orderedServices(c *Compiled) []string {
 		order[c.workshop.Workers[i].Name] = i
 	}
 	names := sortedKeys(c.Project.Services)
-	slices.SortStableFunc(names, func(a, b string) int {
+	sortfunc.Stable(names, func(a, b string) int {
 		return cmp.Or(-cmp.Compare(c.Roles[a], c.Roles[b]), cmp.Compare(order[a], order[b]))
 	})
 	return names

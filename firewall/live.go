@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // Live is a change of the policy that its file doesn't have. An allow ends with the guard,
@@ -92,7 +94,7 @@ func (p *Policy) Fixed() *Policy {
 				r.Allow = append(r.Allow, Rule{Host: x.Host, Ports: x.Ports, Endpoint: Endpoint{At: x.Endpoint.At, Port: x.Endpoint.Port}})
 			}
 		}
-		slices.SortFunc(r.Allow, func(a, b Rule) int { return strings.Compare(a.Endpoint.At, b.Endpoint.At) })
+		sortfunc.Stable(r.Allow, func(a, b Rule) int { return strings.Compare(a.Endpoint.At, b.Endpoint.At) })
 		q.Rooms[i] = r
 	}
 	return &q

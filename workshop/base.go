@@ -10,6 +10,7 @@ import (
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/image/reference"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // resolve is the workshop without its workers: what the file says over its base, if it
@@ -37,7 +38,7 @@ func (f *shared) resolve(work *effort) *Workshop {
 		}
 	}
 	w.MCP = slices.Concat(b.MCP, w.MCP)
-	slices.SortFunc(w.MCP, func(a, b MCPServer) int { return strings.Compare(a.Name, b.Name) })
+	sortfunc.Stable(w.MCP, func(a, b MCPServer) int { return strings.Compare(a.Name, b.Name) })
 	if f.form.Models == nil {
 		w.Models = b.Models
 	}

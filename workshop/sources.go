@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // SourceRef is a source as a file names it in `extends` or `imports`.
@@ -321,7 +322,7 @@ func (s *sharing) used() (out []UsedSource) {
 	for _, x := range s.opened {
 		out = append(out, x.UsedSource)
 	}
-	slices.SortFunc(out, func(a, b UsedSource) int { return strings.Compare(a.ID, b.ID) })
+	sortfunc.Stable(out, func(a, b UsedSource) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }
 

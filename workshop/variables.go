@@ -3,12 +3,12 @@ package workshop
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/template"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // variables replaces ${NAME} in the scalars of the file and remembers which
@@ -26,7 +26,7 @@ func (v *variables) sorted() []Variable {
 	for _, x := range v.used {
 		out = append(out, x)
 	}
-	slices.SortFunc(out, func(a, b Variable) int { return strings.Compare(a.Name, b.Name) })
+	sortfunc.Stable(out, func(a, b Variable) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // Git is `git` of a line: the repositories of a host that are read by git, and those refs of
@@ -179,5 +181,5 @@ func (x Refs) Map() map[string][]string {
 
 // Sort brings them into their order.
 func (x Refs) Sort() {
-	slices.SortFunc(x, func(a, b RefsOf) int { return strings.Compare(a.Repository.text, b.Repository.text) })
+	sortfunc.Stable(x, func(a, b RefsOf) int { return strings.Compare(a.Repository.text, b.Repository.text) })
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/llmdo/workshop/internal/credential"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/lease"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/secretsource"
 	"github.com/llmdo/workshop/internal/trust"
 )
@@ -198,7 +199,7 @@ func (c *creds) compare(env *Env, dir string) error {
 		slices.Sort(u.Lines)
 		c.missing = append(c.missing, *u)
 	}
-	slices.SortFunc(c.missing, func(x, y CredentialUse) int { return strings.Compare(x.Name, y.Name) })
+	sortfunc.Stable(c.missing, func(x, y CredentialUse) int { return strings.Compare(x.Name, y.Name) })
 	slices.Sort(texts)
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\n")))
 	c.digest = hex.EncodeToString(sum[:digestSize])

@@ -19,6 +19,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/hostlink"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // ManifestName is the list of the generated files with their hashes, in the
@@ -48,7 +49,7 @@ func (env *Env) Generate(c *Project, dir string) (Generated, error) {
 
 func newGenerated(base, sub string, files []compose.File) Generated {
 	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b compose.File) int { return strings.Compare(a.Path, b.Path) })
+	sortfunc.Stable(files, func(a, b compose.File) int { return strings.Compare(a.Path, b.Path) })
 	var manifest bytes.Buffer
 	for _, f := range files {
 		fmt.Fprintf(&manifest, "%s  %s\n", digest(f.Data), f.Path)

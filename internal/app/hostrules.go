@@ -17,6 +17,7 @@ import (
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/hostfirewall"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/promise"
 )
 
@@ -44,7 +45,7 @@ func (env *Env) HostRules(ctx context.Context, o HostRulesRequest) (*hostfirewal
 	case partial:
 		return nil, Fail(CodeEngine, "an engine doesn't answer: rules would lack its workshops").Hint("see why with `workshop doctor`, or leave it out: `workshop --engine %s firewall export`", promise.Namespace)
 	}
-	slices.SortFunc(all, func(x, y onEngine) int {
+	sortfunc.Stable(all, func(x, y onEngine) int {
 		return cmp.Or(cmp.Compare(x.Project, y.Project), cmp.Compare(x.Directory, y.Directory))
 	})
 	h := &hostRules{Env: env, o: o, records: records, out: hostfirewall.Rules{UID: max(os.Getuid(), 0)}, beyond: map[uint16]bool{}}

@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine/docker"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/lib/fileowner"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/promise"
 )
 
@@ -97,7 +98,7 @@ func (env *Env) List(ctx context.Context, o ListOptions) ([]Workshop, error) {
 	if o.All {
 		out = append(out, env.down(ctx, out, records, partial || o.Engine != "", o)...)
 	}
-	slices.SortFunc(out, func(x, y Workshop) int {
+	sortfunc.Stable(out, func(x, y Workshop) int {
 		return cmp.Or(cmp.Compare(x.Project, y.Project), cmp.Compare(x.Directory, y.Directory), cmp.Compare(x.Engine, y.Engine))
 	})
 	return out, nil

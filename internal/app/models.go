@@ -16,6 +16,7 @@ import (
 	"github.com/llmdo/workshop/internal/lib/atomicfile"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/model/service"
 	"github.com/llmdo/workshop/internal/model/store"
 	"github.com/llmdo/workshop/workshop"
@@ -236,7 +237,7 @@ func (env *Env) modelRooms(t ProjectRef) []ProjectRef {
 			out = append(out, ref)
 		}
 	}
-	slices.SortFunc(out, func(a, b ProjectRef) int { return strings.Compare(a.Name, b.Name) })
+	sortfunc.Stable(out, func(a, b ProjectRef) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/doctor"
 	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/ports"
 )
 
@@ -49,7 +50,7 @@ func (env *Env) PublishedPorts(ctx context.Context, worker string, target uint16
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(x, y PublishedPort) int { return int(x.Target) - int(y.Target) })
+	sortfunc.Stable(all, func(x, y PublishedPort) int { return int(x.Target) - int(y.Target) })
 	switch {
 	case target == 0:
 		return all, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/firewall/presets"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // presetsByName has the presets that list a name, the one with the fewest names
@@ -21,7 +22,7 @@ var presetsByName = sync.OnceValue(func() map[string][]presets.Preset {
 		}
 	}
 	for _, list := range out {
-		slices.SortStableFunc(list, func(x, y presets.Preset) int { return cmp.Compare(len(x.Rules), len(y.Rules)) })
+		sortfunc.Stable(list, func(x, y presets.Preset) int { return cmp.Compare(len(x.Rules), len(y.Rules)) })
 	}
 	return out
 })
@@ -83,7 +84,7 @@ func (out *Suggestions) usePresets() {
 			lines[i].add(l)
 		}
 	}
-	slices.SortFunc(lines, func(a, b SuggestedLine) int {
+	sortfunc.Stable(lines, func(a, b SuggestedLine) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(len(a.Line), len(b.Line)), cmp.Compare(a.Line, b.Line))
 	})
 	out.Allow = append([]SuggestedLine{}, lines...)

@@ -3,10 +3,10 @@ package app
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/llmdo/workshop/internal/doctor"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/ports"
 )
 
@@ -48,7 +48,7 @@ func (env *Env) RegisteredPorts(ctx context.Context) ([]RegisteredPort, error) {
 		leases = append(leases, c.Lease)
 	}
 	all := []RegisteredPort{}
-	slices.SortStableFunc(seen.Claims, func(a, b doctor.PortClaim) int {
+	sortfunc.Stable(seen.Claims, func(a, b doctor.PortClaim) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Project, b.Project), cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.Worker, b.Worker))
 	})
 	for _, c := range seen.Claims {

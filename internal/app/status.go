@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -174,7 +175,7 @@ func statusOf(seen engine.Observed, w *workshop.Workshop, ports Ports, granted m
 	}
 	givePorts(entries, w, ports, granted)
 	order := map[string]int{"worker": 0, "room": 1, "guard": 2}
-	slices.SortStableFunc(entries, func(x, y ContainerStatus) int {
+	sortfunc.Stable(entries, func(x, y ContainerStatus) int {
 		return cmp.Or(cmp.Compare(order[x.Role], order[y.Role]), cmp.Compare(x.Name, y.Name))
 	})
 	return entries

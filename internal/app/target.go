@@ -13,6 +13,7 @@ import (
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/workshop"
 )
@@ -80,7 +81,7 @@ func (env *Env) recordedHere(all []*facts.Record) []*facts.Record {
 	all = slices.DeleteFunc(slices.Clone(all), func(r *facts.Record) bool {
 		return r.Down || r.OneOff || r.ModelOf != "" || !subpath.Within(here, r.Dir)
 	})
-	slices.SortFunc(all, func(x, y *facts.Record) int { return len(y.Dir) - len(x.Dir) })
+	sortfunc.Stable(all, func(x, y *facts.Record) int { return len(y.Dir) - len(x.Dir) })
 	return all
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // recordsDir has the records of what is up; "" without a home directory.
@@ -345,7 +346,7 @@ func firstOfEach(changes []facts.Change) []facts.Change {
 		}
 	}
 	out := slices.Clone(changes)
-	slices.SortStableFunc(out, func(x, y facts.Change) int { return at[x.Path] - at[y.Path] })
+	sortfunc.Stable(out, func(x, y facts.Change) int { return at[x.Path] - at[y.Path] })
 	return out
 }
 

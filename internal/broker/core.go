@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/credential"
 	"github.com/llmdo/workshop/internal/guard/lease"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // Times of leases. Renew is a third of [lease.Lasting], so that two may be lost.
@@ -313,6 +314,6 @@ func (c *Core) Status(now time.Time) []Status {
 		}
 		out = append(out, s)
 	}
-	slices.SortFunc(out, func(x, y Status) int { return cmp.Compare(x.Name, y.Name) })
+	sortfunc.Stable(out, func(x, y Status) int { return cmp.Compare(x.Name, y.Name) })
 	return out
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/lease"
 	"github.com/llmdo/workshop/internal/lib/clip"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/lib/yamltext"
 	"github.com/llmdo/workshop/internal/sshagent"
 )
@@ -43,7 +44,7 @@ func Parse(name string, data []byte, home string) ([]Credential, diag.List) {
 	if len(p.problems) > 0 {
 		return nil, p.problems.Sorted()
 	}
-	slices.SortFunc(p.out, func(a, b Credential) int { return cmp.Compare(a.Name, b.Name) })
+	sortfunc.Stable(p.out, func(a, b Credential) int { return cmp.Compare(a.Name, b.Name) })
 	return p.out, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/lib/visible"
 )
 
@@ -94,7 +95,7 @@ func (p *project) entries(name string) []fs.DirEntry {
 	}
 	list, _ := d.ReadDir(maxEntries)
 	list = slices.DeleteFunc(list, func(e fs.DirEntry) bool { return strings.ContainsFunc(e.Name(), visible.Hidden) })
-	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	sortfunc.Stable(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return list
 }
 

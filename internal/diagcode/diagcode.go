@@ -11,9 +11,10 @@ package diagcode
 import (
 	"embed"
 	"io/fs"
-	"slices"
 	"strings"
 	"sync"
+
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 //go:embed *.md
@@ -49,7 +50,7 @@ var All = sync.OnceValue(func() []Entry {
 			all = append(all, parse(section))
 		}
 	}
-	slices.SortFunc(all, func(a, b Entry) int { return strings.Compare(a.Code, b.Code) })
+	sortfunc.Stable(all, func(a, b Entry) int { return strings.Compare(a.Code, b.Code) })
 	return all
 })
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // State says how a grant changed.
@@ -78,7 +79,7 @@ func sorted(rows []Row) []Row {
 		r.Workers = slices.Clone(r.Workers)
 		out = append(out, r)
 	}
-	slices.SortStableFunc(out, func(a, b Row) int {
+	sortfunc.Stable(out, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(slices.Index(States(), a.State), slices.Index(States(), b.State)), cmp.Compare(a.rank(), b.rank()),
 			strings.Compare(a.At.Filename, b.At.Filename), cmp.Compare(a.At.Start.Byte, b.At.Start.Byte))
 	})

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // Level is how bad a finding is.
@@ -101,7 +103,7 @@ func Run(ctx context.Context, checks []Check, limit time.Duration) Report {
 	}
 	all.Wait()
 	r := Report{Findings: slices.Concat(found...)}
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+	sortfunc.Stable(r.Findings, func(a, b Finding) int {
 		return slices.Index(Groups(), a.Group) - slices.Index(Groups(), b.Group)
 	})
 	return r

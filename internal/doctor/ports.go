@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/llmdo/workshop/internal/lib/shellquote"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/ports"
 )
 
@@ -114,7 +115,7 @@ func Ports(s PortsSeen) (out []PortFinding) {
 		}
 	}
 	out = append(out, s.exposed()...)
-	slices.SortStableFunc(out, func(a, b PortFinding) int { return cmp.Compare(rank(a.Level), rank(b.Level)) })
+	sortfunc.Stable(out, func(a, b PortFinding) int { return cmp.Compare(rank(a.Level), rank(b.Level)) })
 	return out
 }
 

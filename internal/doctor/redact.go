@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/lib/tokens"
 	"github.com/llmdo/workshop/internal/session/audit"
 )
@@ -91,7 +92,7 @@ func (r *Redactor) Host(name string) string {
 	// One word is in any text.
 	if quoted := regexp.QuoteMeta(host); strings.Contains(host, ".") && !slices.Contains(r.names, quoted) {
 		r.names, r.hosts = append(r.names, quoted), nil
-		slices.SortStableFunc(r.names, func(a, b string) int { return len(b) - len(a) })
+		sortfunc.Stable(r.names, func(a, b string) int { return len(b) - len(a) })
 	}
 	return stars + r.known[host] + port
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // rules are those of all rooms, in the order in which the first that matches decides.
@@ -51,7 +52,7 @@ func gather(p *firewall.Policy, proxy string) *rules {
 	for _, l := range lines(p, func(r firewall.RoomPolicy) []firewall.Rule { return r.Allow }) {
 		g.allowed(l, p, proxy)
 	}
-	slices.SortStableFunc(g.wild, func(a, b firewall.Rule) int { return cmp.Compare(depth(b.Host), depth(a.Host)) })
+	sortfunc.Stable(g.wild, func(a, b firewall.Rule) int { return cmp.Compare(depth(b.Host), depth(a.Host)) })
 	g.list = g.list.Sorted()
 	return g
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // slots bounds the number of concurrent steps. Waiting steps are admitted in order
@@ -29,7 +31,7 @@ func (s *slots) get(ctx context.Context, id int) (release func(), ok bool) {
 	w := waiter{id: id, turn: make(chan struct{})}
 	s.mu.Lock()
 	s.waiting = append(s.waiting, w)
-	slices.SortFunc(s.waiting, func(a, b waiter) int { return a.id - b.id })
+	sortfunc.Stable(s.waiting, func(a, b waiter) int { return a.id - b.id })
 	s.serve()
 	s.mu.Unlock()
 	select {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // Where this machine's bundle of certificate authorities is, and directories with one file
@@ -105,7 +106,7 @@ func parseAuthorities(data []byte) (out [][]byte) {
 }
 
 func sortedAuthorities(all [][]byte, where string) ([][]byte, error) {
-	slices.SortFunc(all, bytes.Compare)
+	sortfunc.Stable(all, bytes.Compare)
 	all = slices.CompactFunc(all, bytes.Equal)
 	switch {
 	case len(all) == 0:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/lib/hostlink"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
@@ -85,7 +86,7 @@ func openings(c *compose.Compiled) (all []Opening) {
 					o.Covers = append(o.Covers, Cover{p, entryID(p)})
 				}
 			}
-			slices.SortFunc(o.Covers, func(x, y Cover) int { return cmp.Compare(x.Path, y.Path) })
+			sortfunc.Stable(o.Covers, func(x, y Cover) int { return cmp.Compare(x.Path, y.Path) })
 			all = append(all, o)
 		}
 	}
@@ -96,7 +97,7 @@ func openings(c *compose.Compiled) (all []Opening) {
 // all their workers.
 func distinct(all []Opening) (out []Opening) {
 	byPath := func(x, y Cover) int { return cmp.Compare(x.Path, y.Path) }
-	slices.SortFunc(all, func(x, y Opening) int {
+	sortfunc.Stable(all, func(x, y Opening) int {
 		return cmp.Or(cmp.Compare(x.Source, y.Source), cmp.Compare(len(x.Covers), len(y.Covers)), slices.CompareFunc(x.Covers, y.Covers, byPath))
 	})
 	for _, o := range all {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // Redefinition is a file of a definition that differs from what somebody accepted, and
@@ -110,7 +112,7 @@ func (d Definition) Redefined(project string, all []*Record) (list []Redefinitio
 			}
 		}
 	}
-	slices.SortFunc(list, func(x, y Redefinition) int { return cmp.Compare(x.Path, y.Path) })
+	sortfunc.Stable(list, func(x, y Redefinition) int { return cmp.Compare(x.Path, y.Path) })
 	return list
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/lib/fileowner"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
@@ -95,7 +96,7 @@ func (c *collector) search(ctx context.Context, u *use, sf *compose.SourceFacts)
 			"remove those that a worker made, or mount the directories that the worker writes to one by one")
 		return
 	}
-	slices.SortFunc(s.found, func(a, b compose.Protected) int { return strings.Compare(a.Path, b.Path) })
+	sortfunc.Stable(s.found, func(a, b compose.Protected) int { return strings.Compare(a.Path, b.Path) })
 	c.facts.Protected[u.source] = s.found
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/lib/procgroup"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // Remote is a repository elsewhere. The zero value names none.
@@ -158,7 +159,7 @@ func (r Remote) Refs(ctx context.Context) ([]Ref, error) {
 			refs = append(refs, Ref{Name: name, Object: object, Commit: object})
 		}
 	}
-	slices.SortFunc(refs, func(a, b Ref) int { return strings.Compare(a.Name, b.Name) })
+	sortfunc.Stable(refs, func(a, b Ref) int { return strings.Compare(a.Name, b.Name) })
 	return refs, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -109,7 +110,7 @@ func byName(workers []workshop.Worker) []int {
 	for i := range out {
 		out[i] = i
 	}
-	slices.SortFunc(out, func(a, b int) int { return strings.Compare(workers[a].Name, workers[b].Name) })
+	sortfunc.Stable(out, func(a, b int) int { return strings.Compare(workers[a].Name, workers[b].Name) })
 	return out
 }
 
@@ -138,7 +139,7 @@ func (l *lines) add(s Surface, key, text string, at diag.Source) {
 
 // sorted returns the lines by surface and key, each once.
 func (l *lines) sorted() []Line {
-	slices.SortStableFunc(l.out, func(a, b Line) int {
+	sortfunc.Stable(l.out, func(a, b Line) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Surface), slices.Index(order, b.Surface)), strings.Compare(a.Key, b.Key), strings.Compare(a.Text, b.Text))
 	})
 	return slices.CompactFunc(l.out, func(a, b Line) bool { return a.Surface == b.Surface && a.Key == b.Key && a.Text == b.Text })

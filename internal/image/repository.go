@@ -21,6 +21,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/image/reference"
 	"github.com/llmdo/workshop/internal/lib/clip"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // Limits of a repository of artifacts, which are small.
@@ -196,7 +197,7 @@ func (r *Repository) referrers(ctx context.Context, digest string, want Artifact
 	if len(list.Manifests) > maxReferrers {
 		return nil, fmt.Errorf("%s has more than %d referrers of type %s", digest, maxReferrers, want.Type)
 	}
-	slices.SortFunc(list.Manifests, func(a, b v1.Descriptor) int { return cmp.Compare(a.Digest.String(), b.Digest.String()) })
+	sortfunc.Stable(list.Manifests, func(a, b v1.Descriptor) int { return cmp.Compare(a.Digest.String(), b.Digest.String()) })
 	var out []Artifact
 	for _, d := range list.Manifests {
 		if err := checkDigest(d.Digest.String()); err != nil {

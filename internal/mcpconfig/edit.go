@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
+
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 const (
@@ -85,7 +86,7 @@ func (c Client) edit(text []byte, name string, change func(file) ([]splice, erro
 	if err != nil || len(splices) == 0 {
 		return text, err
 	}
-	slices.SortStableFunc(splices, func(a, b splice) int { return a.from - b.from })
+	sortfunc.Stable(splices, func(a, b splice) int { return a.from - b.from })
 	var out []byte
 	at := 0
 	for _, s := range splices {

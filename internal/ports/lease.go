@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // Lease is a port of this machine that a worker's port has: a number that the file names,
@@ -192,7 +194,7 @@ func Others(leases []Lease, l Lease) (out []Lease) {
 			out = append(out, other)
 		}
 	}
-	slices.SortFunc(out, func(a, b Lease) int {
+	sortfunc.Stable(out, func(a, b Lease) int {
 		return cmp.Or(cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.Project, b.Project), cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Target, b.Target))
 	})
 	return out

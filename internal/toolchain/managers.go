@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // maxSettings is the size of a manager's setting, or of a stand-in's script, in bytes.
@@ -161,7 +161,7 @@ func installed(dir, wanted string) (out []string) {
 			names = append(names, e.Name())
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return -compareVersions(a, b) })
+	sortfunc.Stable(names, func(a, b string) int { return -compareVersions(a, b) })
 	for _, name := range names {
 		out = append(out, filepath.Join(dir, name))
 	}

@@ -1,11 +1,11 @@
 package verify
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/diagtext"
 	"github.com/llmdo/workshop/internal/lib/clip"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // Verdict is the result of one line.
@@ -75,7 +75,7 @@ func (r *Report) Add(lines ...Line) {
 // Sort orders the lines by promise, and those of one by worker: what is not about a
 // worker comes last.
 func (r *Report) Sort() {
-	slices.SortStableFunc(r.Lines, func(x, y Line) int { return order(x.Promise) - order(y.Promise) })
+	sortfunc.Stable(r.Lines, func(x, y Line) int { return order(x.Promise) - order(y.Promise) })
 }
 
 // maxText bounds a text of a line in bytes.

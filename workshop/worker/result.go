@@ -15,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/llmdo/workshop/diag"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // MaxResult is the largest result that is checked, in bytes. As values, tiny
@@ -62,7 +63,7 @@ func CheckResult(schema []byte, name string, data []byte) diag.List {
 	for i, p := range c.pointers {
 		c.list[i].Range = c.place(offsets[p])
 	}
-	slices.SortStableFunc(c.list, func(a, b diag.Diagnostic) int { return a.Range.Start.Byte - b.Range.Start.Byte })
+	sortfunc.Stable(c.list, func(a, b diag.Diagnostic) int { return a.Range.Start.Byte - b.Range.Start.Byte })
 	return c.list
 }
 

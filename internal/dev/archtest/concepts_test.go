@@ -96,6 +96,12 @@ var concepts = []struct {
 		"internal/toolbox/files/pack_linux.go":    "inside a worker, by descriptors",
 		"internal/toolbox/files/unpack_linux.go":  "inside a worker, by descriptors",
 	}},
+	{"a slice sorted by a function", "internal/lib/sortfunc", `slices\.Sort(Stable)?Func\(`, map[string]string{
+		"diag/diag.go": "the lowest package",
+		"internal/dev/seccompgen/numbers/main.go": "no size matters in a generator",
+		"internal/lib/safetar/tarball.go":         "lib imports nothing of ours",
+		"internal/session/audit/redact.go":        "it writes down what it is given",
+	}},
 	{"a grant in words", "internal/grant", `%s at %s %s`, nil},
 	{"JSON Schema", "internal/session workshop/worker internal/dev/schemagen", `"github\.com/(google/jsonschema-go|santhosh-tekuri|invopop)`, nil},
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
@@ -96,7 +97,7 @@ var filled = []string{"/proc", "/sys", "/dev", "/run", "/etc/hosts", "/etc/hostn
 // for any other path. seen caches the results.
 func imageLinks(targets []string, seen map[string]string, look func(string) (string, error)) error {
 	targets = append(slices.Clone(filled), targets...)
-	slices.SortFunc(targets, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	sortfunc.Stable(targets, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
 	targets = slices.Compact(targets)
 	real := make([]string, len(targets))
 	for i, target := range targets {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // List lists the containers of all workshops by one call. What the call doesn't tell,
@@ -47,7 +48,7 @@ func (e *Engine) List(ctx context.Context) ([]engine.Listed, error) {
 	}
 	var out []engine.Listed
 	for _, l := range all {
-		slices.SortFunc(l.Containers, func(a, b engine.Container) int { return strings.Compare(a.Name, b.Name) })
+		sortfunc.Stable(l.Containers, func(a, b engine.Container) int { return strings.Compare(a.Name, b.Name) })
 		out = append(out, *l)
 	}
 	return out, nil

@@ -19,6 +19,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/promise"
 )
 
@@ -95,9 +96,9 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 		return engine.Observed{}, e.explain(err)
 	}
 	byName := func(a, b engine.Object) int { return strings.Compare(a.Name, b.Name) }
-	slices.SortFunc(o.Networks, byName)
-	slices.SortFunc(o.Volumes, byName)
-	slices.SortFunc(o.Containers, func(a, b engine.Container) int { return strings.Compare(a.Name, b.Name) })
+	sortfunc.Stable(o.Networks, byName)
+	sortfunc.Stable(o.Volumes, byName)
+	sortfunc.Stable(o.Containers, func(a, b engine.Container) int { return strings.Compare(a.Name, b.Name) })
 	return o, nil
 }
 

@@ -10,12 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 	"github.com/llmdo/workshop/internal/lib/atomicfile"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // objectsName is the file with the networks and volumes of a project.
@@ -65,8 +65,8 @@ func (e *Engine) changeObjects(project string, change func(*objects)) error {
 	}
 	change(&o)
 	byName := func(a, b engine.Object) int { return strings.Compare(a.Name, b.Name) }
-	slices.SortFunc(o.Networks, byName)
-	slices.SortFunc(o.Volumes, byName)
+	sortfunc.Stable(o.Networks, byName)
+	sortfunc.Stable(o.Volumes, byName)
 	b, err := json.Marshal(&o)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // Labels of a container in addition to Compose's and the project's.
@@ -45,7 +46,7 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	for _, s := range list {
 		o.Containers = append(o.Containers, e.observed(s, rooms))
 	}
-	slices.SortFunc(o.Containers, func(a, b engine.Container) int { return strings.Compare(a.Name, b.Name) })
+	sortfunc.Stable(o.Containers, func(a, b engine.Container) int { return strings.Compare(a.Name, b.Name) })
 	kept, err := readObjects(e.dir(project))
 	if err != nil {
 		return engine.Observed{}, err

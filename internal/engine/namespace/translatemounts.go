@@ -13,6 +13,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
@@ -153,7 +154,7 @@ func inOwn(p string) bool {
 
 // sortMounts sorts the mounts as Docker does: a mount inside another comes after it.
 func (t *translation) sortMounts() error {
-	slices.SortStableFunc(t.out.Mounts, func(a, b spec.Mount) int {
+	sortfunc.Stable(t.out.Mounts, func(a, b spec.Mount) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.Target, "/"), strings.Count(b.Target, "/")), strings.Compare(a.Target, b.Target))
 	})
 	for i, m := range t.out.Mounts {

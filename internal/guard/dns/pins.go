@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // Lifetime of a pin: the answer's TTL within bounds, and a grace period for
@@ -85,7 +86,7 @@ func (p *Pins) Names(a netip.Addr) []firewall.Name {
 			out = append(out, n)
 		}
 	}
-	slices.SortFunc(out, func(x, y firewall.Name) int {
+	sortfunc.Stable(out, func(x, y firewall.Name) int {
 		return cmp.Or(names[y].asked.Compare(names[x].asked), cmp.Compare(x.String(), y.String()))
 	})
 	return out

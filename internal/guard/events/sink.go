@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // Window is how long equal events are merged: the first one is written at once,
@@ -155,7 +155,7 @@ func (s *Sink) Failed(room string, since time.Time) (list []Line) {
 			list = append(list, e.line(t))
 		}
 	}
-	slices.SortFunc(list, func(x, y Line) int { return x.Time.Compare(y.Time) })
+	sortfunc.Stable(list, func(x, y Line) int { return x.Time.Compare(y.Time) })
 	return list
 }
 

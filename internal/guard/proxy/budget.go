@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/events"
 	"github.com/llmdo/workshop/internal/guard/kept"
 	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // Budgets counts the bytes that a room sends under rules with a budget, across all
@@ -159,7 +159,7 @@ func (b *Budgets) spent(now time.Duration) (out []kept.Spent) {
 			out = append(out, kept.Spent{Rule: k.rule, Upload: k.upload, At: x.window.at, Sent: sent})
 		}
 	}
-	slices.SortFunc(out, func(x, y kept.Spent) int {
+	sortfunc.Stable(out, func(x, y kept.Spent) int {
 		return cmp.Or(cmp.Compare(x.Rule, y.Rule), cmp.Compare(x.Upload.Bytes, y.Upload.Bytes), cmp.Compare(x.Upload.Per, y.Upload.Per))
 	})
 	return out

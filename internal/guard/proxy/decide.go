@@ -3,10 +3,10 @@ package proxy
 import (
 	"cmp"
 	"net/netip"
-	"slices"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/guard/policy"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // route is the destination of a connection or a request, with the decision.
@@ -107,7 +107,7 @@ func (r *Room) DecideAddr(p *policy.Room, to netip.AddrPort) (firewall.Decision,
 	if len(names) > 0 {
 		last = names[0].String()
 	}
-	slices.SortFunc(names, func(x, y firewall.Name) int { return cmp.Compare(x.String(), y.String()) })
+	sortfunc.Stable(names, func(x, y firewall.Name) int { return cmp.Compare(x.String(), y.String()) })
 	var deny, learned firewall.Decision
 	var denyName, learnedName string
 	for _, n := range names {
