@@ -119,4 +119,4 @@ fuzz: ## each fuzz target for FUZZTIME (default 20s)
 	scripts/fuzz
 
 clean:
-	rm -rf bin internal/initimage/bin/*.zst internal/initimage/bin/*.json
+	rm -rf bin internal/initimage/bin/*/*.zst internal/initimage/bin/*/*.json

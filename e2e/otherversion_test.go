@@ -76,8 +76,8 @@ func otherVersion(s *scenario.Scenario, form bool) string {
 	if err != nil {
 		s.Fatal(err)
 	}
-	instead("internal/initimage/bin/"+initimage.FileName(runtime.GOARCH), initimage.PackFast(program))
-	instead("internal/initimage/bin/"+initimage.NamesFile(runtime.GOARCH), about)
+	instead("internal/initimage/bin/"+runtime.GOARCH+"/"+initimage.FileName(runtime.GOARCH), initimage.PackFast(program))
+	instead("internal/initimage/bin/names/"+initimage.NamesFile(runtime.GOARCH), about)
 	build("workshop", "-ldflags", "-s -w -X github.com/llmdo/workshop/internal/cli.linkedVersion=v99.0.0", "./cmd/workshop")
 	return filepath.Join(dir, "workshop")
 }

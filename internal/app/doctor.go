@@ -85,6 +85,7 @@ func (env *Env) checkProgram(context.Context) []doctor.Finding {
 	switch _, none := errors.AsType[*initimage.NotBuiltError](err); {
 	case err == nil:
 		init.Text = "workshop-init " + names.Digest[:12] + " is embedded"
+		otherArch(&init)
 		if f, other := otherInstalled(names); other {
 			out = append(out, f)
 		}
@@ -98,6 +99,24 @@ func (env *Env) checkProgram(context.Context) []doctor.Finding {
 		init.Level, init.Text = doctor.Error, err.Error()
 	}
 	return append(out, init)
+}
+
+// otherArch adds whether engines of another architecture can be used.
+func otherArch(f *doctor.Finding) {
+	for _, arch := range initimage.Arches() {
+		if arch == runtime.GOARCH {
+			continue
+		}
+		_, err := initimage.Default().Binary(arch)
+		switch _, none := errors.AsType[*initimage.NotBuiltError](err); {
+		case err == nil:
+			f.Text += ", and there is one for linux/" + arch
+		case none:
+			f.Text += ", and there is none for linux/" + arch
+		default:
+			f.Level, f.Text = doctor.Warning, err.Error()
+		}
+	}
 }
 
 // checkEngines is about the engine that is used, and says which others answer.

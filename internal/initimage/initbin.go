@@ -2,13 +2,13 @@ package initimage
 
 import (
 	"crypto/sha256"
-	"embed"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,9 +17,6 @@ import (
 
 // MaxSize is the largest workshop-init that is unpacked, in bytes.
 const MaxSize = 64 << 20
-
-//go:embed bin
-var embedded embed.FS
 
 // NotBuiltError means that no workshop-init for an architecture is embedded, and none
 // could be built.
@@ -44,10 +41,11 @@ func (e *NotBuiltError) Error() string {
 		e.Arch, strings.Join(e.Have, ", "))
 }
 
-// Set is a set of embedded programs by architecture. The zero Set is not usable;
-// [Default] is that of this build.
+// Set is a set of programs by architecture. The zero Set is not usable; [Default] is
+// that of this build.
 type Set struct {
-	files fs.FS                            // workshop-init-linux-ARCH.zst at the root
+	files fs.FS                            // workshop-init-linux-ARCH.zst and .json at the root
+	dirs  []string                         // where that .zst is if files has the .json alone
 	build func(arch string) (fs.FS, error) // of files that it doesn't have; nil: none
 
 	mu        sync.Mutex
@@ -96,19 +94,28 @@ func Describe(arch string, program []byte) (Names, error) {
 // NewSet reads compressed programs from the root of files.
 func NewSet(files fs.FS) *Set { return &Set{files: files} }
 
-// Else returns the set with programs that build makes where it has none: the root of
-// what build returns is as that of [NewSet], for one architecture.
+// Else returns the set with programs that build makes where it has neither a program nor
+// its names: the root of what build returns is as that of [NewSet], for one architecture.
 func (s *Set) Else(build func(arch string) (fs.FS, error)) *Set {
-	if len(s.archs()) == len(arches) {
+	if !slices.ContainsFunc(arches, func(arch string) bool { return !s.has(arch) }) {
 		return s
 	}
-	return &Set{files: s.files, installed: s.installed, build: build}
+	return &Set{files: s.files, dirs: s.dirs, installed: s.installed, build: build}
 }
 
-// filesOf returns the files with the program for arch. Without any, these are the
-// embedded ones.
+// has reports whether the program for arch, or at least its names, is embedded.
+func (s *Set) has(arch string) bool {
+	_, err := fs.Stat(s.files, FileName(arch))
+	if err != nil {
+		_, err = readNames(s.files, arch)
+	}
+	return err == nil
+}
+
+// filesOf returns the files with the program for arch, or its names: the embedded ones,
+// and built ones without them.
 func (s *Set) filesOf(arch string) (fs.FS, error) {
-	if _, err := fs.Stat(s.files, FileName(arch)); err == nil {
+	if s.has(arch) {
 		return s.files, nil
 	}
 	if s.built[arch] == nil {
@@ -126,23 +133,6 @@ func (s *Set) filesOf(arch string) (fs.FS, error) {
 	}
 	return s.built[arch], nil
 }
-
-// Default returns the set embedded in this build.
-func Default() *Set { return defaultSet() }
-
-var defaultSet = sync.OnceValue(func() *Set {
-	sub, err := fs.Sub(embedded, "bin")
-	if err != nil {
-		panic(err) // a constant name
-	}
-	s := NewSet(sub)
-	s.installed = Installed
-	return s
-})
-
-// Installed is where a package has the program of its architecture. It is used in place
-// of the embedded one if it is the same, which its hash says: it needn't be unpacked.
-const Installed = "/usr/libexec/workshop/workshop-init"
 
 // Binary returns the static workshop-init for linux on arch (a GOARCH), or a
 // [NotBuiltError]. The caller must not change the bytes.
@@ -219,49 +209,53 @@ func (s *Set) load(arch string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	names, unnamed := readNames(files, arch)
+	var data []byte
+	if unnamed == nil {
+		data = s.readInstalled(names)
+	}
+	if data == nil {
+		packed, err := fs.ReadFile(files, FileName(arch))
+		switch {
+		case err == nil:
+			data, err = unpack(packed)
+			if err == nil && unnamed == nil && !names.of(data) {
+				err = errors.New("it is not the one of its names: run `make build`")
+			}
+			if err != nil {
+				return nil, fmt.Errorf("the embedded workshop-init for linux/%s: %w", arch, err)
+			}
+		case errors.Is(err, fs.ErrNotExist) && unnamed == nil:
+			if data, err = s.readOther(arch, names); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, err
+		}
+	}
 	if s.loaded == nil {
 		s.loaded = map[string][]byte{}
-	}
-	if data := s.readInstalled(files, arch); data != nil {
-		s.loaded[arch] = data
-		return data, nil
-	}
-	packed, err := fs.ReadFile(files, FileName(arch))
-	if err != nil {
-		return nil, err
-	}
-	data, err := unpack(packed, func() ([]byte, error) {
-		if arch == BaseArch {
-			return nil, errOtherBase
-		}
-		return s.load(BaseArch)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("unpack workshop-init for linux/%s: %w", arch, err)
-	}
-	if n, err := readNames(files, arch); err == nil {
-		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != n.Digest {
-			return nil, fmt.Errorf("the embedded workshop-init for linux/%s and its names differ: run `make build`", arch)
-		}
 	}
 	s.loaded[arch] = data
 	return data, nil
 }
 
-// readInstalled returns the installed program if it has the hash of the names; nil: none.
-func (s *Set) readInstalled(files fs.FS, arch string) []byte {
-	n, err := readNames(files, arch)
-	if err != nil || s.installed == "" {
+// of reports whether the names are those of a program.
+func (n Names) of(program []byte) bool {
+	sum := sha256.Sum256(program)
+	return hex.EncodeToString(sum[:]) == n.Digest
+}
+
+// readInstalled returns the installed program if it has these names; nil: none.
+func (s *Set) readInstalled(n Names) []byte {
+	if s.installed == "" {
 		return nil
 	}
 	if st, err := os.Stat(s.installed); err != nil || st.Size() != n.Size {
 		return nil
 	}
 	data, err := boundedfile.Read(s.installed, n.Size)
-	if err != nil {
-		return nil
-	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != n.Digest {
+	if err != nil || !n.of(data) {
 		return nil
 	}
 	return data
@@ -279,6 +273,9 @@ func (s *Set) archs() []string {
 
 // arches are those for which programs are built.
 var arches = []string{"amd64", "arm64"}
+
+// Arches returns the architectures for which programs are built.
+func Arches() []string { return slices.Clone(arches) }
 
 // FileName is the name of the compressed program for an architecture.
 func FileName(arch string) string { return "workshop-init-linux-" + arch + ".zst" }

@@ -13,7 +13,7 @@ import (
 
 func set(t *testing.T, data []byte) *Set {
 	t.Helper()
-	return NewSet(fstest.MapFS{FileName("amd64"): {Data: Pack(data, nil)}})
+	return NewSet(fstest.MapFS{FileName("amd64"): {Data: Pack(data)}})
 }
 
 func TestBinaryAndDigest(t *testing.T) {
@@ -128,36 +128,9 @@ func TestNamesFile(t *testing.T) {
 	}
 }
 
-// TestPackedAgainst: the others need the base, and exactly that one.
-func TestPackedAgainst(t *testing.T) {
-	base := bytes.Repeat([]byte("what both programs have in common, "), 3000)
-	for i := range base {
-		base[i] ^= byte(i * i >> 7)
-	}
-	program := append([]byte("arm64"), base...)
-	packed, alone := Pack(program, base), Pack(program, nil)
-	if len(packed) > len(alone)/4 || !bytes.Equal(packed, Pack(program, base)) {
-		t.Errorf("%d bytes, %d alone", len(packed), len(alone))
-	}
-	for name, c := range map[string]struct {
-		base []byte
-		ok   bool
-	}{"right": {base, true}, "other": {base[1:], false}, "none": {nil, false}} {
-		files := fstest.MapFS{FileName("arm64"): {Data: packed}}
-		if c.base != nil {
-			files[FileName("amd64")] = &fstest.MapFile{Data: Pack(c.base, nil)}
-		}
-		data, err := NewSet(files).Binary("arm64")
-		if (err == nil && bytes.Equal(data, program)) != c.ok || err != nil && !strings.Contains(err.Error(), "make build") {
-			t.Errorf("%s: %d bytes, %v", name, len(data), err)
-		}
-	}
-	// The base itself against anything is no program that can be had.
-	if _, err := NewSet(fstest.MapFS{FileName("amd64"): {Data: packed}}).Binary("amd64"); err == nil {
-		t.Error("no error")
-	}
-	// What unpacks to more than a program is refused.
-	if _, err := NewSet(fstest.MapFS{FileName("amd64"): {Data: Pack(make([]byte, MaxSize+1), nil)}}).Binary("amd64"); err == nil {
+// What unpacks to more than a program is refused.
+func TestUnpackLimit(t *testing.T) {
+	if _, err := NewSet(fstest.MapFS{FileName("amd64"): {Data: Pack(make([]byte, MaxSize+1))}}).Binary("amd64"); err == nil {
 		t.Error("a bomb was unpacked")
 	}
 }

@@ -96,9 +96,12 @@ func TestDist(t *testing.T) {
 	}
 }
 
+// otherInit is the file of workshop-init for the other architecture.
+var otherInit = "workshop-init-linux-" + map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH] + `\.zst`
+
 // installed are the files of packages; those of zsh have other places in each.
 var installed = []string{
-	`usr/bin/(workshop|llmdo)`, `usr/libexec/workshop/workshop-init`, `usr/libexec/docker/cli-plugins/docker-workshop`,
+	`usr/bin/(workshop|llmdo)`, `usr/libexec/workshop/workshop-init`, `usr/libexec/workshop/` + otherInit, `usr/libexec/docker/cli-plugins/docker-workshop`,
 	`usr/share/man/man1/(workshop|llmdo)(-[a-z-]+)*\.1\.gz`, `usr/share/bash-completion/completions/(workshop|llmdo)`,
 	`usr/share/fish/vendor_completions\.d/(workshop|llmdo)\.fish`, `usr/share/workshop/apparmor`,
 	`usr/share/doc/workshop/(copyright|README\.md|CHANGELOG\.md)`, `usr/share/doc/workshop/docs/.*\.md`, `usr/share/doc/workshop/examples/.*`,
@@ -137,7 +140,7 @@ func archive(t *testing.T, file string) {
 	}
 	top := "workshop_0.1.2_linux_" + runtime.GOARCH + "/"
 	matches(t, names, []string{
-		top + `(workshop|llmdo)`, top + `man/(workshop|llmdo)(-[a-z-]+)*\.1`, top + `completions/(_?(workshop|llmdo)|(workshop|llmdo)\.(bash|fish|ps1))`,
+		top + `(workshop|llmdo)`, top + otherInit, top + `man/(workshop|llmdo)(-[a-z-]+)*\.1`, top + `completions/(_?(workshop|llmdo)|(workshop|llmdo)\.(bash|fish|ps1))`,
 		top + `(LICENSE|README\.md|CHANGELOG\.md)`, top + `docs/.*\.md`, top + `examples/.*`,
 	})
 }
@@ -154,7 +157,7 @@ func dist(t *testing.T, place string, umask int, zone string) string {
 	script := fmt.Sprintf("umask %04o && exec make dist", umask)
 	cmd := exec.Command("bash", "-c", script)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "TZ="+zone, "VERSION="+version, "ARCHES="+runtime.GOARCH, "PLATFORMS=linux/"+runtime.GOARCH,
+	cmd.Env = append(os.Environ(), "TZ="+zone, "VERSION="+version, "ARCHES=amd64 arm64", "PLATFORMS=linux/"+runtime.GOARCH,
 		"SOURCE_DATE_EPOCH=1700000000", "DIST="+out, "MAKEFLAGS=", "GOFLAGS=")
 	output(t, cmd)
 	return out

@@ -1,9 +1,9 @@
-// Command pack compresses a workshop-init binary for package initimage, and writes the
-// names derived from its content to a .json file next to it:
+// Command pack compresses a workshop-init for package initimage, and writes the names
+// derived from its content:
 //
-//	go run ./internal/initimage/pack IN OUT.zst [BASE]
+//	go run ./internal/initimage/pack bin/workshop-init-linux-ARCH DIR
 //
-// BASE is the binary used as the base.
+// writes ARCH/workshop-init-linux-ARCH.zst and names/workshop-init-linux-ARCH.json to DIR.
 package main
 
 import (
@@ -25,25 +25,19 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 2 && len(args) != 3 {
-		return fmt.Errorf("usage: pack IN OUT [BASE]")
+	if len(args) != 2 {
+		return fmt.Errorf("usage: pack IN DIR")
 	}
-	data, err := os.ReadFile(args[0])
+	in, dir := args[0], args[1]
+	arch, ok := strings.CutPrefix(filepath.Base(in), "workshop-init-linux-")
+	if !ok {
+		return fmt.Errorf("%s: the name must be workshop-init-linux-ARCH", in)
+	}
+	data, err := os.ReadFile(in)
 	if err != nil {
 		return err
 	}
-	base, ok := strings.CutSuffix(args[1], ".zst")
-	dash := strings.LastIndexByte(base, '-')
-	if !ok || dash < 0 {
-		return fmt.Errorf("%s: the name must be %s", args[1], initimage.FileName("ARCH"))
-	}
-	var against []byte
-	if len(args) == 3 {
-		if against, err = os.ReadFile(args[2]); err != nil {
-			return err
-		}
-	}
-	names, err := initimage.Describe(base[dash+1:], data)
+	names, err := initimage.Describe(arch, data)
 	if err != nil {
 		return err
 	}
@@ -51,10 +45,10 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(args[1], initimage.Pack(data, against)); err != nil {
+	if err := replace(filepath.Join(dir, arch, initimage.FileName(arch)), initimage.Pack(data)); err != nil {
 		return err
 	}
-	return replace(base+".json", about)
+	return replace(filepath.Join(dir, "names", initimage.NamesFile(arch)), about)
 }
 
 // replace replaces a file atomically. The new one is created in the parent directory,

@@ -11,6 +11,7 @@ changed >/tmp/before
 dpkg -i /dist/*.deb
 [ "$(workshop --version)" = "workshop v0.1.2" ]
 as_user workshop --version
+{ as_user workshop doctor -v || true; } | grep >/dev/null 'is embedded, and there is one for linux/'
 works as_user workshop
 works env workshop
 cmp /usr/libexec/workshop/workshop-init /home/admin/.cache/workshop/init/*/workshop-init
