@@ -8,6 +8,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/docker/dialect"
 )
 
 // shownRow is a setting that a flavour doesn't show as Docker does.
@@ -28,6 +29,12 @@ var shownBy = map[engine.Flavour][]shownRow{
 		{"PidMode", "a namespace of its own is private", func(s side) []string { return podmanNamespace(string(s.host.PidMode)) }},
 		{"UTSMode", "a namespace of its own is private", func(s side) []string { return podmanNamespace(string(s.host.UTSMode)) }},
 		{"IpcMode", "a namespace of its own is shareable", func(s side) []string { return podmanNamespace(string(s.host.IpcMode)) }},
+		{"UsernsMode", "keep-id is private; what the container reports of its ids is compared", func(s side) []string {
+			if s.host.UsernsMode == dialect.KeepID {
+				return word("private")
+			}
+			return word(string(s.host.UsernsMode))
+		}},
 		{"CgroupnsMode", "not shown by Docker's API", nil},
 		{"Sysctls", "not shown", nil},
 		{"Binds", "all mounts but tmpfs; compared as Mounts", nil},

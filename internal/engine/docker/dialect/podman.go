@@ -62,14 +62,7 @@ func podman(c Creation, f Facts) (*container.HostConfig, []File, error) {
 		closed = append(slices.Clone(closed), cgroups)
 	}
 	podmanTmpfs(&h, closed)
-	h.Ulimits = slices.Clone(h.Ulimits)
-	for _, u := range []units.Ulimit{{Name: "nofile", Soft: f.Files, Hard: f.Files}, {Name: "nproc", Soft: f.Processes, Hard: f.Processes}} {
-		// podman sets its own where there is none, which can be above what it may set: in
-		// a container it has no CAP_SYS_RESOURCE.
-		if !slices.ContainsFunc(h.Ulimits, func(have *units.Ulimit) bool { return have.Name == u.Name }) {
-			h.Ulimits = append(h.Ulimits, &u)
-		}
-	}
+	h.Ulimits = podmanUlimits(h.Ulimits, f)
 	if c.Role != compose.RoleGuard {
 		// podman gives containers the machine's own entries with the machine's address, and
 		// none without a network a resolv.conf.
@@ -91,6 +84,9 @@ const mappedIDs = 65536
 // writable: the caller may have groups of its own there (B3).
 const cgroups = "/sys/fs/cgroup"
 
+// KeepID is podman's user namespace in which the caller has the same id (podman-run(1)).
+const KeepID = "keep-id"
+
 // podmanRootless keeps the caller's own id: it is the same in the worker, so that files
 // belong to the caller (B4). All containers of a workshop have the user namespace of the
 // container whose network namespace they join: the kernel lets no other one use that.
@@ -101,11 +97,28 @@ func podmanRootless(h *container.HostConfig, c Creation, f Facts) error {
 			Do: "remove `user`, or " + onNamespaces,
 		}
 	}
-	h.UsernsMode = "keep-id"
+	h.UsernsMode = KeepID
 	if mode := h.NetworkMode; mode.IsContainer() {
 		h.UsernsMode = container.UsernsMode(mode)
 	}
 	return nil
+}
+
+// podmanUlimits adds those that podman would set to its own, which can be above what it
+// may set: in a container it has no CAP_SYS_RESOURCE. Without root it ignores all until
+// version 5 (podman: pkg/api/handlers/compat/containers_create.go), and a worker's PID 1
+// lowers its own (package pid1).
+func podmanUlimits(asked []*units.Ulimit, f Facts) []*units.Ulimit {
+	if f.Rootless {
+		return nil
+	}
+	out := slices.Clone(asked)
+	for _, u := range []units.Ulimit{{Name: "nofile", Soft: f.Files, Hard: f.Files}, {Name: "nproc", Soft: f.Processes, Hard: f.Processes}} {
+		if !slices.ContainsFunc(out, func(have *units.Ulimit) bool { return have.Name == u.Name }) {
+			out = append(out, &u)
+		}
+	}
+	return out
 }
 
 // podmanRuntime refuses another runtime than the one that podman runs: the API ignores it.
