@@ -355,7 +355,11 @@ func TestB05_LogsAreBounded(t *testing.T) {
 		return strings.Contains(s.Expect(0, "logs", "--tail", "1", "worker").Out, "the end")
 	})
 	files, err := filepath.Glob(s.Inspect("worker").Log.Path + "*")
-	if err != nil || len(files) < 2 {
+	most := 3
+	if scenario.TheEngine() == scenario.Podman { // which keeps one, and begins it anew
+		most = 1
+	}
+	if err != nil || len(files) < min(2, most) {
 		t.Fatalf("log files %q, %v", files, err)
 	}
 	total := int64(0)
@@ -366,11 +370,11 @@ func TestB05_LogsAreBounded(t *testing.T) {
 		}
 		total += i.Size()
 	}
-	if len(files) > 3 || total > 31<<20 {
+	if len(files) > most || total > 31<<20 {
 		t.Errorf("%d files, %d bytes", len(files), total)
 	}
 	for _, service := range []string{"guard", "room"} {
-		if l := s.Inspect(service).Log; l.MaxSize != 8<<20 || l.MaxFiles != 3 {
+		if l := s.Inspect(service).Log; l.MaxSize != 8<<20 && l.MaxSize != 8_000_000 || l.MaxFiles != most {
 			t.Errorf("%s: %+v", service, l)
 		}
 	}

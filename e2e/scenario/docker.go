@@ -86,6 +86,12 @@ func (m *dockerMachine) list(project string) (out []Container, err error) {
 			c.Log.MaxSize, _ = units.RAMInBytes(l.Config["max-size"])
 			c.Log.MaxFiles, _ = strconv.Atoi(l.Config["max-file"])
 		}
+		if m.podman != nil {
+			if c.Log.MaxSize, err = m.podman.logSize(i.ID); err != nil {
+				return nil, err
+			}
+			c.Log.MaxFiles = 1
+		}
 		out = append(out, c)
 	}
 	return out, nil

@@ -21,6 +21,9 @@ import (
 	"github.com/llmdo/workshop/internal/probe"
 )
 
+// pings lets everybody ping, as Docker's containers do by default (ping_group_range in icmp(7)).
+var pings = map[string]string{"net.ipv4.ping_group_range": "0 2147483647"}
+
 // control is an ordinary container: the engine's default network, capabilities
 // and user. One serves all tests of the run. It sees this machine's directory of temporary
 // files, for a program that a test brings along.
@@ -42,7 +45,7 @@ func (m *dockerMachine) ordinaryID(s *Scenario) (string, error) {
 		return m.ordinary, nil
 	}
 	id, err := m.run(s, &container.Config{Cmd: []string{"probe", "serve 127.0.0.1:1"}, Labels: map[string]string{"dev.llmdo.workshop.e2e": "control"}},
-		&container.HostConfig{Init: ptr(true), Binds: []string{s.caFile + ":/ca.pem:ro", os.TempDir() + ":" + os.TempDir() + ":ro"}})
+		&container.HostConfig{Init: ptr(true), Sysctls: pings, Binds: []string{s.caFile + ":/ca.pem:ro", os.TempDir() + ":" + os.TempDir() + ":ro"}})
 	if err == nil {
 		m.ordinary = id
 	}

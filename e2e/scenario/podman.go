@@ -4,8 +4,11 @@ package scenario
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +19,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
+	"github.com/docker/go-units"
 	"golang.org/x/sys/unix"
 )
 
@@ -135,6 +139,30 @@ func (p *podman) remove(c *client.Client) {
 	if err := os.RemoveAll(p.dir); err != nil {
 		fmt.Fprintf(os.Stderr, "podman: left behind: %v\n", err)
 	}
+}
+
+// logSize is the bound of a container's log, which podman's own API shows alone.
+func (p *podman) logSize(id string) (int64, error) {
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", p.at("podman.sock"))
+	}}}
+	resp, err := c.Get("http://podman/v4.0.0/libpod/containers/" + id + "/json")
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	var out struct {
+		HostConfig struct {
+			LogConfig struct{ Size string }
+		}
+	}
+	if resp.StatusCode == http.StatusNotFound { // removed since it was listed
+		return 0, nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+		return 0, err
+	}
+	return units.RAMInBytes(out.HostConfig.LogConfig.Size)
 }
 
 // killRest ends what podman leaves for a while: the monitors of commands, known by the

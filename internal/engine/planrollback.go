@@ -9,7 +9,8 @@ import (
 // PlanRollBack plans the rollback of a failed up from the state now towards the
 // state before. If a worker ran before, replaced objects stay, and only those that
 // are there for the first time, such as a new worker, are removed. If none ran,
-// everything new is removed, and what was started is stopped.
+// everything new is removed, and what was started is stopped. A room that a container
+// which stays has joined stays, too.
 func PlanRollBack(c *compose.Compiled, before, now Observed) *Plan {
 	pl := newPlanner(Desired{}, now)
 	ran := slices.ContainsFunc(before.Containers, func(k Container) bool {
@@ -20,8 +21,9 @@ func PlanRollBack(c *compose.Compiled, before, now Observed) *Plan {
 	for _, k := range dependentsFirst(now.Containers) {
 		same := slices.IndexFunc(before.Containers, func(o Container) bool { return o.ID == k.ID })
 		replaces := slices.ContainsFunc(before.Containers, func(o Container) bool { return o.Service == k.Service && !o.Helper })
+		joined := slices.ContainsFunc(kept, func(o Container) bool { return o.NetworkOf == k.ID })
 		switch {
-		case same < 0 && !k.OneOff && !(ran && replaces), same < 0 && k.Helper:
+		case same < 0 && !k.OneOff && !joined && !(ran && replaces), same < 0 && k.Helper:
 			removed = append(removed, pl.remove(k, "up failed"))
 			continue
 		case same >= 0 && !ran && k.State == "running" && before.Containers[same].State != "running":

@@ -34,6 +34,7 @@ func TestPlanRollBack(t *testing.T) {
 		}, func(o *Observed) { renew(o, "room"); edit(o, "a", state("exited")); drop(o, "b"); drop(o, "c") }, []string{
 			"container/p-guard-1: stop", "container/p-room-1: remove",
 		}},
+		{"a room for the first time, with a worker that was replaced", func(o *Observed) { drop(o, "room") }, func(o *Observed) { renew(o, "a") }, nil},
 		{"somebody's own container", func(o *Observed) { drop(o, "b") }, func(o *Observed) {
 			edit(o, "b", func(c *Container) { c.OneOff = true })
 		}, nil},

@@ -59,14 +59,20 @@ func runtimeDir(c *compose.Compiled) string {
 
 // dialectCreation is a creation with the names of its network namespace.
 func dialectCreation(c *compose.Compiled, service string, t *creation) dialect.Creation {
-	owner := c.Project.Services[service]
-	if other, ok := strings.CutPrefix(owner.NetworkMode, types.ServicePrefix); ok {
-		owner = c.Project.Services[other]
-	}
+	owner := namesOwner(c, service)
 	return dialect.Creation{
 		Service: service, Role: c.Roles[service], User: t.config.User, Host: t.host,
 		Names: dialect.Names{Hosts: extraHosts(owner), Servers: owner.DNS, Search: owner.DNSSearch, Options: owner.DNSOpts},
 	}
+}
+
+// namesOwner is the service that owns the network namespace of another one.
+func namesOwner(c *compose.Compiled, service string) types.ServiceConfig {
+	owner := c.Project.Services[service]
+	if other, ok := strings.CutPrefix(owner.NetworkMode, types.ServicePrefix); ok {
+		owner = c.Project.Services[other]
+	}
+	return owner
 }
 
 // translated changes a creation into the engine's words, and puts the files that it names
@@ -80,6 +86,7 @@ func (r *run) translated(ctx context.Context, service string, t *creation) error
 	if err != nil {
 		return err
 	}
+	t.config.Hostname = namesOwner(r.p.Compiled, service).Hostname // Docker gives it with the network
 	if t.host = host; r.p.Compiled.Roles[service] == compose.RoleWorker {
 		for _, x := range info.Findings {
 			if !x.Held && x.Accepted {

@@ -52,8 +52,15 @@ func (r *run) holdWriters(ctx context.Context, service string) (goOn func(), err
 		switch {
 		case err == nil, strings.Contains(err.Error(), "already paused"): // by a run that was killed
 			paused = append(paused, id)
-		case cerrdefs.IsNotFound(err), cerrdefs.IsConflict(err), strings.Contains(err.Error(), "is not running, can't pause"): // it has ended, also in podman's words
+		case cerrdefs.IsNotFound(err), cerrdefs.IsConflict(err): // it has ended
 		default:
+			// podman calls neither of them a conflict.
+			if i, e := r.e.inspect(ctx, id, service); cerrdefs.IsNotFound(e) || e == nil && !i.State.Running && !i.State.Paused {
+				continue
+			} else if e == nil && i.State.Paused {
+				paused = append(paused, id)
+				continue
+			}
 			goOn()
 			return func() {}, &engine.RefusedError{
 				Promise: "B7", Reason: fmt.Sprintf("a running worker can't be paused while %s starts, and could replace what is mounted: %v", service, err),

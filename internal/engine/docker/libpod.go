@@ -37,29 +37,38 @@ type idMap struct {
 	Size int64 `json:"size"`
 }
 
-// maxLibpodInfo bounds the response, in bytes.
-const maxLibpodInfo = 1 << 20
-
 // libpod asks podman for it.
 func (e *Engine) libpod(ctx context.Context) (out libpodInfo, err error) {
+	text, err := e.libpodGet(ctx, "/info")
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	return out, err
+}
+
+// maxLibpod bounds a response, in bytes.
+const maxLibpod = 1 << 20
+
+// libpodGet asks podman's own API, by the version that the oldest podman here has.
+func (e *Engine) libpodGet(ctx context.Context, path string) ([]byte, error) {
 	conn, err := e.cli.Dialer()(ctx)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if _, err := io.WriteString(conn, "GET /v4.0.0/libpod/info HTTP/1.1\r\nHost: podman\r\nConnection: close\r\n\r\n"); err != nil {
-		return out, err
+	if _, err := io.WriteString(conn, "GET /v4.0.0/libpod"+path+" HTTP/1.1\r\nHost: podman\r\nConnection: close\r\n\r\n"); err != nil {
+		return nil, err
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return out, fmt.Errorf("podman says %s to /libpod/info", resp.Status)
+		return nil, fmt.Errorf("podman says %s to /libpod%s", resp.Status, path)
 	}
-	return out, json.NewDecoder(io.LimitReader(resp.Body, maxLibpodInfo)).Decode(&out)
+	return io.ReadAll(io.LimitReader(resp.Body, maxLibpod))
 }
 
 // addTo replaces what podman says in Docker's API.

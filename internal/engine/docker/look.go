@@ -89,7 +89,7 @@ func (i *inspection) worker() worker {
 	l := i.Config.Labels
 	w := worker{pid: i.State.Pid, user: i.Config.User, container: engine.Container{
 		ID: i.ID, Name: strings.TrimPrefix(i.Name, "/"), Service: l[engine.LabelService], Role: l[compose.LabelRole],
-		State: i.State.Status, Directory: engine.ProjectDirectory(l),
+		State: stateOf(i.State.Status), Directory: engine.ProjectDirectory(l),
 	}}
 	for _, m := range i.Mounts {
 		w.mount(m.Type, m.Source, m.Destination, m.RW)

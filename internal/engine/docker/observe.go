@@ -158,7 +158,7 @@ func observed(s *container.Summary) engine.Container {
 	c := engine.Container{
 		ID: s.ID, Service: s.Labels[engine.LabelService], Role: s.Labels[compose.LabelRole],
 		Image: s.Image, ImageID: s.ImageID, ConfigHash: engine.MadeByEngine(s.Labels),
-		State: s.State, ExitCode: exitCode(s.Status), Directory: engine.ProjectDirectory(s.Labels),
+		State: stateOf(s.State), ExitCode: exitCode(s.Status), Directory: engine.ProjectDirectory(s.Labels),
 		Helper:  engine.IsHelper(s.Labels),
 		NotHeld: notHeld(s), OneOff: strings.EqualFold(s.Labels[engine.LabelOneOff], "true"),
 	}
@@ -196,6 +196,15 @@ func joined(mode string) string {
 		return ""
 	}
 	return id
+}
+
+// stateOf returns Docker's word for a state: in podman's a container is stopped until its
+// exit has been noted.
+func stateOf(state string) string {
+	if state == "stopped" {
+		return "exited"
+	}
+	return state
 }
 
 // exitCode parses the code from a list's status, "Exited (137) 2 minutes ago": the

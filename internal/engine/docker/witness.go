@@ -32,7 +32,12 @@ func (e *Engine) Witness(ctx context.Context, project, service, dir string) (eng
 	if err != nil {
 		return engine.Witness{}, e.explain(err)
 	}
-	return witnessOf(&i, e.endpoint.socket() != "")
+	w, err := witnessOf(&i, e.endpoint.socket() != "")
+	if info, e2 := e.Info(ctx); e2 == nil && info.Flavour == engine.FlavourPodman {
+		asPodmanShows(&w, i.HostConfig)
+		w.LogBounded, err = e.podmanBoundsLog(ctx, c.ID)
+	}
+	return w, err
 }
 
 // witnessOf reads an inspection; local: the engine is reached by a unix socket.
