@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
 )
@@ -19,7 +20,7 @@ import (
 // doesn't support before the first step. At the end it ends a supervisor without
 // containers, and removes the state of a project without objects.
 func (e *Engine) Apply(ctx context.Context, p *engine.Plan, events func(engine.Event)) error {
-	r := &run{e: e, p: p, ids: map[string]string{}, removed: map[string]bool{}}
+	r := &run{e: e, p: p, ids: map[string]string{}, sent: map[string]*spec.Container{}, removed: map[string]bool{}}
 	if err := r.look(ctx); err != nil {
 		return err
 	}
@@ -60,8 +61,9 @@ type run struct {
 	looked  bool           // running is set, or there is no supervisor
 	usable  bool           // it exists and accepts our specs
 	mu      sync.Mutex
-	ids     map[string]string // service → container
-	removed map[string]bool   // services of a dead supervisor
+	ids     map[string]string          // service → container
+	sent    map[string]*spec.Container // service → its container, as this run sent it
+	removed map[string]bool            // services of a dead supervisor
 }
 
 // look checks everything to be created before anything is changed.
@@ -193,6 +195,9 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 	if err != nil {
 		return err
 	}
+	r.mu.Lock()
+	r.sent[s.Service] = c
+	r.mu.Unlock()
 	return sv.Create(ctx, c)
 }
 
@@ -209,6 +214,9 @@ func conflict(err error) error {
 func (r *run) start(ctx context.Context, s engine.Step) error {
 	c, err := r.supervisor(ctx)
 	if err != nil {
+		return err
+	}
+	if err := r.checkStored(ctx, c, s.Service); err != nil {
 		return err
 	}
 	err = c.Start(ctx, s.Service)
