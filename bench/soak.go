@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/dev/testnet"
 	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/made"
 )
 
 // The load on the guard, for the duration of -for.
@@ -206,10 +209,13 @@ func (w *soakWorld) start(ns *testnet.NS, cmd *exec.Cmd, begin func() error) err
 		r.Close()
 		return err
 	}
-	line := make([]byte, 512)
-	n, err := r.Read(line)
-	if err == nil && string(line[:min(n, 5)]) != "READY" {
-		err = fmt.Errorf("%s says %q", cmd.Args[1], line[:n])
+	lines := bufio.NewReader(r)
+	line, err := lines.ReadString('\n')
+	if err == nil && strings.HasPrefix(line, made.Prefix) {
+		line, err = lines.ReadString('\n')
+	}
+	if err == nil && line != "READY\n" {
+		err = fmt.Errorf("%s says %q", cmd.Args[1], line)
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, r)

@@ -15,6 +15,10 @@ import (
 // nvidia's, bring a stack, a kernel or devices of their own (B6, B30).
 var kernelRuntimes = []string{"", "runc", "crun", "youki", "io.containerd.runc.v2", "io.containerd.runtime.v1.linux"}
 
+// KernelRuntime reports whether an OCI runtime is known to make containers of the
+// machine's kernel; empty is the engine's default.
+func KernelRuntime(name string) bool { return slices.Contains(kernelRuntimes, name) }
+
 // runtime refuses what no room holds, what only the user's settings may allow,
 // and what the engine would refuse only when room and guard run already. Names
 // of shims (io.containerd.…) are found without being registered.
@@ -26,7 +30,7 @@ func (m *machine) runtime(w *workshop.Worker, room string) {
 	}
 	name := cmp.Or(r.V, m.f.DefaultRuntime)
 	switch {
-	case slices.Contains(kernelRuntimes, name):
+	case KernelRuntime(name):
 	case room != "":
 		m.list.add("runtime-network", at, which+" is not known to work with a room (B30)",
 			"It may bring a network stack of its own, which a room's rules do not reach.", "use `runtime: runc` or `network: none`")

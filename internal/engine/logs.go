@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"sync"
+
+	"github.com/llmdo/workshop/internal/made"
 )
 
 // WriteLogs writes the logs of services, of all if none is named: one service
@@ -43,7 +46,7 @@ func WriteLogs(ctx context.Context, seen Observed, services []string, o LogsOpti
 			prefix = fmt.Sprintf("%-*s | ", width, c.Service)
 		}
 		write := func() {
-			out, errOut := &prefixWriter{w: o.Stdout, prefix: prefix, mu: &mu}, &prefixWriter{w: o.Stderr, prefix: prefix, mu: &mu}
+			out, errOut := &prefixWriter{w: o.Stdout, prefix: prefix, mu: &mu, timestamps: o.Timestamps, reports: true}, &prefixWriter{w: o.Stderr, prefix: prefix, mu: &mu}
 			err := errors.Join(one(ctx, c, out, errOut), out.end(), errOut.end())
 			if ctx.Err() == nil { // ctx ends following
 				errs[i] = err
@@ -66,6 +69,8 @@ type prefixWriter struct {
 	prefix string
 	mu     *sync.Mutex
 	rest   []byte
+	// reports: lines with what a container says of itself (package made) are left out.
+	reports, timestamps bool
 }
 
 // maxPending is the size in bytes at which an unfinished line is written.
@@ -94,10 +99,21 @@ func (p *prefixWriter) Write(b []byte) (int, error) {
 }
 
 func (p *prefixWriter) flush(line []byte) error {
+	if p.reports && isReport(line, p.timestamps) {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, err := p.w.Write(append([]byte(p.prefix), line...))
 	return err
+}
+
+// isReport reports whether a line, perhaps after its time, has a report.
+func isReport(line []byte, timestamp bool) bool {
+	if timestamp {
+		_, line, _ = bytes.Cut(line, []byte(" "))
+	}
+	return bytes.HasPrefix(line, []byte(made.Prefix))
 }
 
 // end writes an unfinished last line.

@@ -32,6 +32,7 @@ import (
 	"github.com/llmdo/workshop/internal/guard/panics"
 	"github.com/llmdo/workshop/internal/guard/policy"
 	"github.com/llmdo/workshop/internal/guard/share"
+	"github.com/llmdo/workshop/internal/made"
 )
 
 // MaxConns bounds the connections of all rooms together; further ones wait. With a
@@ -221,8 +222,8 @@ func (g *Guard) findProxy(ctx context.Context) {
 	}
 }
 
-// Run serves all rooms until ctx ends. It writes READY once every room has been
-// served.
+// Run serves all rooms until ctx ends. It writes what its container is (package made) and
+// READY once every room has been served.
 func (g *Guard) Run(ctx context.Context) error {
 	out := &lockedWriter{w: g.config.Out}
 	g.sink = events.NewSink(out, func(room string) []string { return g.store.Room(room).Workers })
@@ -288,7 +289,7 @@ func (g *Guard) Run(ctx context.Context) error {
 			return panics.Err()
 		}
 	}
-	if _, err := io.WriteString(out, "READY\n"); err != nil {
+	if _, err := io.WriteString(out, made.Read().Line()+"READY\n"); err != nil {
 		return err
 	}
 	<-ctx.Done()

@@ -31,8 +31,9 @@ const (
 const memoryLimit = firewall.GuardMemory / 5
 
 // Main is `workshop-init guard`: it serves the rooms of a workshop until it gets
-// SIGTERM or SIGINT, and returns the exit code. It prints READY once every room
-// is served, or FAILED and a reason; events follow as JSON lines.
+// SIGTERM or SIGINT, and returns the exit code. Once every room is served it
+// prints what its container is (package made) and READY, or FAILED and a reason; events
+// follow as JSON lines.
 func Main(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("guard", flag.ContinueOnError)
 	fs.SetOutput(stderr)

@@ -24,6 +24,7 @@ import (
 	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/guard/panics"
+	"github.com/llmdo/workshop/internal/made"
 	roominit "github.com/llmdo/workshop/internal/room"
 )
 
@@ -241,6 +242,9 @@ func (p *process) read(r io.Reader) {
 	sc.Buffer(nil, 1<<20)
 	for sc.Scan() {
 		line := sc.Text()
+		if strings.HasPrefix(line, made.Prefix) {
+			continue
+		}
 		if !strings.HasPrefix(line, "{") {
 			select {
 			case p.ready <- line:

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/made"
 )
 
 // Defaults of the command line: the mount point of the sockets in the compiled project,
@@ -24,8 +25,9 @@ const (
 	defaultGuardUID = 65532
 )
 
-// Main is `workshop-init room`: it makes the room, prints READY or "FAILED
-// reason" on stdout and stays until it gets a signal. It returns the exit code.
+// Main is `workshop-init room`: it makes the room, prints what its container is (package
+// made) and READY, or "FAILED reason", on stdout and stays until it gets a signal. It
+// returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
 	// A room's container has 16 MiB and 16 pids, including threads.
 	runtime.GOMAXPROCS(1)
@@ -104,7 +106,7 @@ func run(o Options, stdout io.Writer, stop <-chan struct{}) error {
 		return err
 	}
 	defer r.Close()
-	return r.Serve(func() { fmt.Fprintln(stdout, "READY") }, stop)
+	return r.Serve(func() { io.WriteString(stdout, made.Read().Line()+"READY\n") }, stop)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

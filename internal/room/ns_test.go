@@ -18,6 +18,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/made"
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
@@ -116,6 +117,9 @@ func launchRoom(t testing.TB, prepare func(*exec.Cmd), args ...string) *testRoom
 	}
 	go func() {
 		line, _ := r.out.ReadString('\n')
+		if strings.HasPrefix(line, made.Prefix) {
+			line, _ = r.out.ReadString('\n')
+		}
 		r.said <- strings.TrimSpace(line)
 	}()
 	t.Cleanup(func() {

@@ -107,7 +107,7 @@ func (w *Worker) privileges() Line {
 		}
 		if w.Outside.NoSetuid {
 			for _, m := range p.Mounts {
-				if !m.has("nosuid") {
+				if !m.Has("nosuid") {
 					e.outside(false, "setuid files count at %s", m.Target)
 				}
 			}

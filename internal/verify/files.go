@@ -4,18 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/lib/procinfo"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 )
-
-func (m *MountPoint) has(option string) bool { return slices.Contains(m.Options, option) }
-
-// readOnly: the mount, or the file system below it.
-func (m *MountPoint) readOnly() bool { return m.has("ro") || slices.Contains(m.Super, "ro") }
-
-// sized: a memory file system with a size.
-func (m *MountPoint) sized() bool {
-	return m.Type == "tmpfs" && slices.ContainsFunc(m.Super, func(o string) bool { return strings.HasPrefix(o, "size=") })
-}
 
 func mode(ro bool) string {
 	if ro {
@@ -25,7 +17,7 @@ func mode(ro bool) string {
 }
 
 // at is the mount in effect at a target; nil: there is none.
-func (p *Process) at(target string) *MountPoint {
+func (p *Process) at(target string) *procinfo.Mount {
 	for i := len(p.Mounts) - 1; i >= 0; i-- {
 		if p.Mounts[i].Target == target {
 			return &p.Mounts[i]
@@ -33,10 +25,6 @@ func (p *Process) at(target string) *MountPoint {
 	}
 	return nil
 }
-
-// kernels are the kernel's own file systems that are mounted rw, by target: their files
-// are checked by the kernel, and the dangerous ones are covered.
-var kernels = map[string]string{"/proc": "proc", "/dev/pts": "devpts", "/dev/mqueue": "mqueue", "/dev/console": "devpts", "/sys/fs/cgroup": "tmpfs"}
 
 // covered must be read-only, or not there.
 var covered = []string{"/proc/sys", "/proc/bus", "/proc/fs", "/proc/irq", "/sys", "/sys/fs/cgroup", "/sys/firmware"}
@@ -79,7 +67,7 @@ func (w *Worker) fileSystem() Line {
 		return e.line()
 	}
 	p.isMain(e)
-	if root := p.at("/"); root == nil || !root.readOnly() {
+	if root := p.at("/"); root == nil || !root.ReadOnly() {
 		e.outside(false, "its root is writable")
 	}
 	for i := range p.Mounts {
@@ -88,7 +76,7 @@ func (w *Worker) fileSystem() Line {
 		case p.at(m.Target) != m: // another one is over it
 		case m.Peers && slices.ContainsFunc(w.Mounts, func(x Mount) bool { return !x.Copy && subpath.Within(m.Target, x.Target) }):
 			e.outside(false, "mounts of this machine are handed on to %s", m.Target)
-		case m.readOnly(), m.sized(), kernels[m.Target] == m.Type:
+		case m.ReadOnly(), m.Size() > 0, engine.KernelMounts[m.Target] == m.Type:
 		case slices.ContainsFunc(allowed, func(t string) bool { return subpath.Within(m.Target, t) }):
 		default:
 			w.writes(e.outside, e, "%s is mounted rw ("+m.Type+")", m.Target)
@@ -96,8 +84,8 @@ func (w *Worker) fileSystem() Line {
 	}
 	for _, target := range covered {
 		m := p.at(target)
-		of := m != nil && kernels[target] == m.Type && !w.Outside.NoSetuid // Docker's, of version 1: root's
-		if m == nil && (target == "/proc/sys" || target == "/sys/firmware") || m != nil && !m.readOnly() && !of && (target == "/sys/fs/cgroup" || !m.sized()) {
+		of := m != nil && engine.KernelMounts[target] == m.Type && !w.Outside.NoSetuid // Docker's, of version 1: root's
+		if m == nil && (target == "/proc/sys" || target == "/sys/firmware") || m != nil && !m.ReadOnly() && !of && (target == "/sys/fs/cgroup" || m.Size() == 0) {
 			e.outside(false, "%s is not read-only", target)
 		}
 	}
@@ -124,7 +112,7 @@ func (w *Worker) mayWrite(target string, allowed []string) bool {
 	}
 	if w.Outside != nil && w.Outside.Process != nil { // volumes of an image are memory too
 		m := w.Outside.Process.at(target)
-		return m != nil && m.sized()
+		return m != nil && m.Size() > 0
 	}
 	return false
 }

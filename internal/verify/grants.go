@@ -48,7 +48,7 @@ func (w *Worker) secrets() Line {
 			if !slices.Contains(w.Secrets, name) && !w.Changed {
 				e.outside(false, "the secret %s is mounted", name)
 			}
-			e.outside(m.readOnly(), "the secret %s is mounted %s", name, mode(m.readOnly()))
+			e.outside(m.ReadOnly(), "the secret %s is mounted %s", name, mode(m.ReadOnly()))
 		}
 		p.isMain(e)
 	}

@@ -5,13 +5,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/engine"
 )
 
 // kinds of namespaces that a worker has to itself.
 var kinds = []string{"pid", "ipc", "mnt", "net", "uts", "cgroup"}
-
-// harmless are the devices of every container.
-var harmless = []string{"console", "full", "null", "ptmx", "random", "tty", "urandom", "zero"}
 
 func (w *Worker) host() Line {
 	e := w.begin("B6")
@@ -101,7 +100,7 @@ func (p *Process) onlyHarmless(e *evidence) {
 			}
 		}
 	}
-	bad := slices.ContainsFunc(devices, func(d string) bool { return !slices.Contains(harmless, d) })
+	bad := slices.ContainsFunc(devices, func(d string) bool { return !slices.Contains(engine.HarmlessDevices, d) })
 	e.outside(!bad, "devices %s", strings.Join(devices, " "))
 }
 

@@ -64,7 +64,7 @@ func (w *Worker) protected() Line {
 	if p != nil {
 		rw := 0
 		for _, t := range w.writable() {
-			if m := p.at(t); m != nil && !m.readOnly() {
+			if m := p.at(t); m != nil && !m.ReadOnly() {
 				rw++
 			}
 		}
@@ -76,7 +76,7 @@ func (w *Worker) protected() Line {
 		}
 		switch m := p.at(d.Target); {
 		case m != nil:
-			e.outside(m.readOnly(), "%s is %s", d.Target, mode(m.readOnly()))
+			e.outside(m.ReadOnly(), "%s is %s", d.Target, mode(m.ReadOnly()))
 			if r, ok := w.Seen["protected."+d.Target]; ok {
 				e.inside(r.Seen == "ro", "%s %s", d.Target, saw(r))
 			}
@@ -106,7 +106,7 @@ func (w *Worker) copies() Line {
 		e.says(w.Seen, "mount."+m.Target, m.Target, "ro")
 		if p != nil {
 			at := p.at(m.Target)
-			e.outside(at != nil && at.readOnly(), "%s is mounted %s", m.Target, mode(at != nil && at.readOnly()))
+			e.outside(at != nil && at.ReadOnly(), "%s is mounted %s", m.Target, mode(at != nil && at.ReadOnly()))
 		} else {
 			w.process(e)
 		}

@@ -85,7 +85,7 @@ func (w *Worker) door() Line {
 	if p := w.process(e); p != nil {
 		for _, m := range p.Mounts {
 			if m.Target == "/run/workshop" || m.Target == "/opt/workshop" {
-				e.outside(m.has("ro"), "%s is mounted %s", m.Target, mode(m.has("ro")))
+				e.outside(m.Has("ro"), "%s is mounted %s", m.Target, mode(m.Has("ro")))
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/lib/cgroup"
+	"github.com/llmdo/workshop/internal/lib/procinfo"
 )
 
 // Worker is a worker as the file grants it, with what is seen of it.
@@ -151,7 +152,7 @@ type Process struct {
 	// Limits are the soft limits of /proc/PID/limits by name.
 	Limits     map[string]string
 	Groups     *cgroup.Enforced
-	Mounts     []MountPoint
+	Mounts     []procinfo.Mount
 	Interfaces []string
 	Listening  []string
 	// Namespaces and Here are the identities of its namespaces and of ours.
@@ -159,11 +160,4 @@ type Process struct {
 	Devices          []string
 	Owner            int // who may look into the process; 0: root alone
 	Unread           map[string]string
-}
-
-// MountPoint is one line of /proc/PID/mountinfo.
-type MountPoint struct {
-	Target, Type, Root, Source string
-	Options, Super             []string
-	Peers                      bool // it hands mounts on, or gets them
 }

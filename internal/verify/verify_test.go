@@ -12,6 +12,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/lib/cgroup"
+	"github.com/llmdo/workshop/internal/lib/procinfo"
 	"github.com/llmdo/workshop/internal/promise"
 )
 
@@ -111,14 +112,14 @@ func soundStatus() map[string]string {
 }
 
 func soundOutside() *Outside {
-	mount := func(target, kind, options string, super ...string) MountPoint {
-		return MountPoint{Target: target, Type: kind, Root: "/x", Options: strings.Split(options, ","), Super: super}
+	mount := func(target, kind, options string, super ...string) procinfo.Mount {
+		return procinfo.Mount{Target: target, Type: kind, Root: "/x", Options: strings.Split(options, ","), Super: super}
 	}
 	p := &Process{
 		Status: soundStatus(), Args: []string{"/opt/workshop/workshop-init", "gate"}, Below: []map[string]string{soundStatus()},
 		Limits: map[string]string{"Max open files": "4096", "Max pending signals": "1024"},
 		Groups: &cgroup.Enforced{Memory: 128 << 20, CPUs: 0.5, PIDs: 64, Member: true},
-		Mounts: []MountPoint{
+		Mounts: []procinfo.Mount{
 			mount("/", "tmpfs", "ro,nosuid"), mount("/proc", "proc", "rw,nosuid"), mount("/proc/sys", "proc", "ro,nosuid"), mount("/sys", "sysfs", "ro,nosuid"),
 			mount("/sys/firmware", "tmpfs", "ro,nosuid"), mount("/sys/fs/cgroup", "cgroup2", "ro,nosuid"), mount("/tmp", "tmpfs", "rw,nosuid", "rw", "size=64k"),
 			mount("/out", "ext4", "rw,nosuid"), mount("/out/.git", "ext4", "ro,nosuid"), mount("/copy", "ext4", "ro,nosuid"),
@@ -233,7 +234,7 @@ func TestBroken(t *testing.T) {
 	status := func(field, value string) func(*Worker) {
 		return shown(func(p *Process) { p.Status[field] = value })
 	}
-	mount := func(m MountPoint) func(*Worker) {
+	mount := func(m procinfo.Mount) func(*Worker) {
 		return shown(func(p *Process) { m.Options = append(m.Options, "nosuid"); p.Mounts = append(p.Mounts, m) })
 	}
 	undenied := func(is func(Denial) bool) func(*Worker) {
@@ -252,8 +253,8 @@ func TestBroken(t *testing.T) {
 		{"a mount where setuid counts", "B2", shown(func(p *Process) { p.Mounts[7].Options = []string{"rw"} })},
 		{"the root is writable", "B3", shown(func(p *Process) { p.Mounts[0].Options = []string{"rw", "nosuid"} })},
 		{"a write at the root", "B3", say("write./.workshop-verify", "ok")},
-		{"a mount that nobody declared", "B3", mount(MountPoint{Target: "/data", Type: "ext4", Options: []string{"rw"}})},
-		{"a memory file system without a size", "B3", mount(MountPoint{Target: "/more", Type: "tmpfs", Options: []string{"rw"}})},
+		{"a mount that nobody declared", "B3", mount(procinfo.Mount{Target: "/data", Type: "ext4", Options: []string{"rw"}})},
+		{"a memory file system without a size", "B3", mount(procinfo.Mount{Target: "/more", Type: "tmpfs", Options: []string{"rw"}})},
 		{"writable by the probe", "B3", say("writable", "/out,/usr")},
 		{"settings of the kernel", "B3", shown(func(p *Process) { p.Mounts[2].Options = []string{"rw", "nosuid"} })},
 		{"firmware is not hidden", "B3", shown(func(p *Process) { p.Mounts = slices.Delete(p.Mounts, 4, 5) })},
@@ -275,7 +276,7 @@ func TestBroken(t *testing.T) {
 		{"an excluded file", "B9", say("excluded./copy", "1000:1000 0644")},
 		{"a worker publishes", "B10", func(w *Worker) { w.Outside.Published = []string{"0.0.0.0:8080"} }},
 		{"another's secret", "B11", say("secrets", "other,token")},
-		{"another's secret is mounted", "B11", mount(MountPoint{Target: "/run/secrets/other", Type: "tmpfs", Options: []string{"ro"}})},
+		{"another's secret is mounted", "B11", mount(procinfo.Mount{Target: "/run/secrets/other", Type: "tmpfs", Options: []string{"ro"}})},
 		{"a shell", "B12", status("Name", "sh")},
 		{"a shell's arguments", "B12", shown(func(p *Process) { p.Args = []string{"/bin/sh", "-c"} })},
 		{"a cable", "B20", shown(func(p *Process) { p.Interfaces = []string{"eth0", "lo"} })},

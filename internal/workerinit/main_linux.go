@@ -18,6 +18,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/lib/reaper"
 	"github.com/llmdo/workshop/internal/lib/workdir"
+	"github.com/llmdo/workshop/internal/made"
 	"github.com/llmdo/workshop/internal/toolbox/dialin"
 	"github.com/llmdo/workshop/internal/workerinit/pid1"
 	"github.com/llmdo/workshop/tool"
@@ -53,9 +54,9 @@ var wanted = []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGCHLD}
 // defaultTimeout is longer than any `up` waits.
 const defaultTimeout = 5 * time.Minute
 
-// Main is `workshop-init gate`: it prints READY, or "FAILED reason" and ends
-// with 1; then it reaps until it gets SIGTERM or SIGINT. It returns the exit
-// code.
+// Main is `workshop-init gate`: it prints what its container is (package made) and READY,
+// or "FAILED reason" and ends with 1; then it reaps until it gets SIGTERM or SIGINT. It
+// returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
 	// First, before any program of the worker can run: a process of the same uid must
 	// not write to PID 1's descriptors (/proc/1/fd) or trace it.
@@ -150,7 +151,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
 		return 1
 	}
-	fmt.Fprintln(stdout, "READY") // tools work
+	io.WriteString(stdout, made.Read().Line()+"READY\n") // tools work
 	go d.Serve(ctx)
 	return initLoop(signals, lost, stdout, r, d)
 }

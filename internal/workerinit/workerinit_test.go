@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/made"
 	"github.com/llmdo/workshop/internal/workerinit/pid1"
 )
 
@@ -122,7 +123,9 @@ func start(t *testing.T, args ...string) *gate {
 	g := &gate{t: t, cmd: cmd, said: make(chan string, 10)}
 	go func() {
 		for s := bufio.NewScanner(out); s.Scan(); {
-			g.said <- s.Text()
+			if !strings.HasPrefix(s.Text(), made.Prefix) {
+				g.said <- s.Text()
+			}
 		}
 		close(g.said)
 	}()

@@ -12,7 +12,7 @@ func (e *Engine) Apply(ctx context.Context, p *engine.Plan, events func(engine.E
 	if err := e.approve(ctx, p); err != nil {
 		return err
 	}
-	r := &run{e: e, p: p, ids: map[string]string{}, ready: map[string]*readiness{}, sent: map[string]*creation{}, links: map[string]*linksSeen{}}
+	r := &run{e: e, p: p, ids: map[string]string{}, ready: map[string]*readiness{}, sent: map[string]*creation{}, asked: map[string]*creation{}, links: map[string]*linksSeen{}}
 	r.runner = &engine.Runner{Plan: p, Events: events, Do: r.step, Explain: e.explain, Told: r.told}
 	for _, c := range p.Observed.Containers {
 		if p.Compiled != nil && c.Name == engine.ContainerName(p.Compiled.Project, c.Service) {
@@ -35,6 +35,8 @@ type run struct {
 	ids   map[string]string     // service → container
 	ready map[string]*readiness // container → its output so far
 	sent  map[string]*creation  // container → its creation by this run
+	asked map[string]*creation  // container → what was asked for, whoever created it
+	known engine.Reports        // what the containers report of themselves
 	links map[string]*linksSeen // image and platform → its links
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/made"
 	"github.com/llmdo/workshop/internal/toolbox/dialin"
 )
 
@@ -39,6 +40,7 @@ type readiness struct {
 	once  sync.Once
 	ready bool
 	line  string // of FAILED
+	made  string // of MADE, what the container says of itself
 	notes []string
 
 	mu     sync.Mutex
@@ -85,6 +87,9 @@ func (rd *readiness) hear(line string) error {
 		rd.line = strings.TrimSpace(rest)
 		return errHeard
 	}
+	if report, ok := strings.CutPrefix(line, made.Prefix); ok {
+		rd.made = report
+	}
 	if note, ok := strings.CutPrefix(line, notePrefix); ok && len(rd.notes) < maxNotes {
 		rd.notes = append(rd.notes, note)
 	}
@@ -108,7 +113,8 @@ func (rd *readiness) lastWords() string {
 	return strings.TrimSpace(string(rd.stderr))
 }
 
-// lineWriter calls line for every line, cut at maxLine.
+// lineWriter calls line for every line, cut at maxLine or, of a report, at
+// [made.MaxLine].
 type lineWriter struct {
 	line func(string) error
 	rest []byte
@@ -119,13 +125,24 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	for {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
-			w.rest = append(w.rest, p[:min(len(p), max(0, maxLine-len(w.rest)))]...)
+			w.add(p)
 			return n, nil
 		}
-		line := append(w.rest, p[:min(i, max(0, maxLine-len(w.rest)))]...)
+		w.add(p[:i])
+		line := w.rest
 		w.rest, p = nil, p[i+1:]
 		if err := w.line(string(line)); err != nil {
 			return n, err
+		}
+	}
+}
+
+func (w *lineWriter) add(p []byte) {
+	for _, limit := range []int{maxLine, made.MaxLine} {
+		part := p[:min(len(p), max(0, limit-len(w.rest)))]
+		w.rest, p = append(w.rest, part...), p[len(part):]
+		if !bytes.HasPrefix(w.rest, []byte(made.Prefix)) {
+			return
 		}
 	}
 }
@@ -154,13 +171,16 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 			for _, note := range rd.notes {
 				r.runner.Emit(engine.Event{Step: s, Status: engine.StepProgress, Detail: note})
 			}
-			return r.verdict(ctx, rd, id, s.Service)
+			if err := r.verdict(ctx, rd, id, s.Service); err != nil {
+				return err
+			}
+			return r.compare(ctx, s, id, rd.made)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(logEvery):
 			// A killed run had started it, and it was ready before listen.
-			if r.e.saidReady(ctx, id) {
-				return nil
+			if said := r.e.said(ctx, id); said.ready {
+				return r.compare(ctx, s, id, said.made)
 			}
 		}
 	}
@@ -223,7 +243,7 @@ const healthEvery = 500 * time.Millisecond
 // READY line, unless the log was rotated or the container isn't ready yet. Then its
 // health command decides.
 func (e *Engine) alreadyReady(ctx context.Context, id, service string, c *compose.Compiled) error {
-	if e.saidReady(ctx, id) {
+	if e.said(ctx, id).ready {
 		return nil
 	}
 	for {
@@ -285,12 +305,13 @@ func isGoing(s *container.State) bool { return s.Status == "removing" || s.Dead 
 // neverFinished is the engine's time of an event that hasn't happened.
 const neverFinished = "0001-01-01T00:00:00Z"
 
-// saidReady looks for the READY line since the end of the container's previous run:
-// the line may be older than the start time that the engine records.
-func (e *Engine) saidReady(ctx context.Context, id string) bool {
+// said looks for the READY line, and what is before it, since the end of the container's
+// previous run: the lines may be older than the start time that the engine records.
+func (e *Engine) said(ctx context.Context, id string) *readiness {
+	rd := &readiness{done: make(chan struct{})}
 	c, err := e.inspect(ctx, id, id)
 	if err != nil {
-		return false
+		return rd
 	}
 	since := c.State.FinishedAt
 	if since == neverFinished {
@@ -300,10 +321,9 @@ func (e *Engine) saidReady(ctx context.Context, id string) bool {
 		return e.cli.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, Since: since})
 	})
 	if err != nil {
-		return false
+		return rd
 	}
-	defer r.Close()
-	rd := &readiness{done: make(chan struct{}), conn: r}
+	rd.conn = r
 	rd.read(io.LimitReader(r, 1<<20), c.Config.Tty)
-	return rd.ready
+	return rd
 }

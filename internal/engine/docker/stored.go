@@ -32,7 +32,11 @@ func (r *run) checkStored(ctx context.Context, id, service string, c *container.
 	do := "update the engine, or use another one: `workshop --engine namespace up`"
 	if sent == nil { // created by an earlier run
 		if engine.MadeByEngine(c.Config.Labels) != engine.ConfigHash(r.p.Desired, service) {
-			return nil // a restart of what an older workshop.yaml asked for
+			// A restart of what an older workshop.yaml asked for.
+			older := *c.HostConfig
+			older.Mounts = mountsOf(c)
+			r.askedFor(id, &creation{config: c.Config, host: &older})
+			return nil
 		}
 		if sent, err = r.creation(ctx, service, c.Image); err != nil {
 			return err
@@ -47,6 +51,7 @@ func (r *run) checkStored(ctx context.Context, id, service string, c *container.
 	}
 	all := stored(sent, c, info)
 	if len(all) == 0 {
+		r.askedFor(id, sent)
 		return nil
 	}
 	if err := ignoreGone(r.e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})); err != nil {

@@ -116,7 +116,7 @@ func TestSaidReady(t *testing.T) {
 	f := newFixture(t, func(w *workshop.Workshop) {}, "one")
 	f.up(t)
 	for _, s := range []string{"one", "room", "guard"} {
-		if !f.e.saidReady(t.Context(), f.container(t, s).ID) {
+		if !f.e.said(t.Context(), f.container(t, s).ID).ready {
 			t.Errorf("%s: not seen", s)
 		}
 	}
@@ -124,11 +124,11 @@ func TestSaidReady(t *testing.T) {
 	if err := f.e.cli.ContainerStop(t.Context(), id, container.StopOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if f.e.saidReady(t.Context(), id) {
+	if f.e.said(t.Context(), id).ready {
 		t.Error("stopped, and seen as ready")
 	}
 	f.up(t)
-	if !f.e.saidReady(t.Context(), id) {
+	if !f.e.said(t.Context(), id).ready {
 		t.Error("started again, and not seen")
 	}
 }
@@ -146,7 +146,7 @@ func TestStartedBefore(t *testing.T) {
 	if err := f.e.cli.ContainerStart(t.Context(), id, container.StartOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(10 * time.Second); !f.e.saidReady(t.Context(), id) && time.Now().Before(end); {
+	for end := time.Now().Add(10 * time.Second); !f.e.said(t.Context(), id).ready && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if err := f.e.Apply(t.Context(), p, nil); err != nil {

@@ -64,6 +64,8 @@ type run struct {
 	ids     map[string]string          // service → container
 	sent    map[string]*spec.Container // service → its container, as this run sent it
 	removed map[string]bool            // services of a dead supervisor
+
+	known engine.Reports // what the containers report of themselves
 }
 
 // look checks everything to be created before anything is changed.
@@ -255,6 +257,9 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 		}
 	}
 	err = verdict(s.Service, ready)
+	if err == nil && r.p.Starts(s.Service) {
+		err = r.compare(ctx, c, s, ready.Made)
+	}
 	if err != nil && ready.Ended && !r.p.Starts(s.Service) { // it ran when it was observed
 		return &engine.ConflictError{Err: err}
 	}

@@ -9,12 +9,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/lib/cgroup"
 	"github.com/llmdo/workshop/internal/lib/fileowner"
+	"github.com/llmdo/workshop/internal/lib/procinfo"
 	"github.com/llmdo/workshop/internal/verify"
 )
 
@@ -60,12 +60,12 @@ func Look(pid int, sure bool) (*verify.Process, error) {
 	if text, err := readAll(dir, "mountinfo"); err != nil {
 		p.Unread["mounts"] = err.Error()
 	} else {
-		p.Mounts = Mounts(text)
+		p.Mounts = procinfo.Mounts(text)
 	}
 	if text, err := readAll(dir, "net/dev"); err != nil {
 		p.Unread["interfaces"] = err.Error()
 	} else {
-		p.Interfaces = interfaces(text)
+		p.Interfaces = procinfo.Interfaces(text)
 	}
 	spaces(p, dir)
 	devices(p, pid)
@@ -106,14 +106,7 @@ func status(dir *os.Root) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]string{}
-	for line := range strings.Lines(text) {
-		// A name may have newlines only as \n (proc_pid_status(5)).
-		if k, v, ok := strings.Cut(line, ":"); ok && slices.Contains(fields, k) && out[k] == "" {
-			out[k] = strings.Join(strings.Fields(v), " ")
-		}
-	}
-	return out, nil
+	return procinfo.Status(text, fields), nil
 }
 
 // terminal is tty_nr of /proc/PID/stat, the fifth field after the name.
@@ -166,38 +159,6 @@ func limits(p *verify.Process, text string) {
 	if len(p.Limits) == 0 {
 		p.Unread["limits"] = "its limits can't be read"
 	}
-}
-
-// Mounts reads a mountinfo (proc_pid_mountinfo(5)).
-func Mounts(text string) (out []verify.MountPoint) {
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#")
-	for line := range strings.Lines(text) {
-		left, right, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
-		l, r := strings.Split(left, " "), strings.Split(right, " ")
-		if !ok || len(l) < 6 || len(r) < 3 {
-			continue
-		}
-		m := verify.MountPoint{
-			Root: unescape.Replace(l[3]), Target: unescape.Replace(l[4]), Options: strings.Split(l[5], ","),
-			Type: r[0], Source: unescape.Replace(r[1]), Super: strings.Split(r[2], ","),
-		}
-		for _, tag := range l[6:] {
-			m.Peers = m.Peers || strings.HasPrefix(tag, "shared:") || strings.HasPrefix(tag, "master:")
-		}
-		out = append(out, m)
-	}
-	return out
-}
-
-// interfaces reads /proc/net/dev: two lines of headings, then a line for each.
-func interfaces(text string) (names []string) {
-	for line := range strings.Lines(text) {
-		if name, _, ok := strings.Cut(line, ":"); ok && !strings.Contains(name, "|") {
-			names = append(names, strings.TrimSpace(name))
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 func spaces(p *verify.Process, dir *os.Root) {

@@ -19,21 +19,6 @@ func TestNotOne(t *testing.T) {
 	}
 }
 
-func TestMounts(t *testing.T) {
-	got := Mounts("36 35 98:0 /a\\040b /x\\011y rw,noatime shared:1 master:2 - ext4 /dev/root rw,errors=continue\n" +
-		"37 35 0:1 / /tmp ro - tmpfs none rw,size=64k\nmalformed\n38 35 0:1 / - x\n")
-	if len(got) != 2 {
-		t.Fatalf("%d mounts: %+v", len(got), got)
-	}
-	m := got[0]
-	if m.Root != "/a b" || m.Target != "/x\ty" || m.Type != "ext4" || m.Source != "/dev/root" || !m.Peers || !slices.Contains(m.Options, "noatime") {
-		t.Errorf("%+v", m)
-	}
-	if got[1].Peers || got[1].Options[0] != "ro" || !slices.Contains(got[1].Super, "size=64k") {
-		t.Errorf("%+v", got[1])
-	}
-}
-
 func TestAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"0100007F:1F90": "127.0.0.1:8080", "00000000:0016": "0.0.0.0:22",
@@ -60,9 +45,6 @@ func TestListening(t *testing.T) {
 }
 
 func TestSmallFiles(t *testing.T) {
-	if got := interfaces("Inter-|   Receive |  Transmit\n face |bytes    packets|bytes\n    lo:  1 2\n  eth0: 3 4\n"); !slices.Equal(got, []string{"eth0", "lo"}) {
-		t.Errorf("interfaces: %v", got)
-	}
 	if got := terminal("7 (a) b) S 1 7 7 34816 7 4194560"); got != "34816" {
 		t.Errorf("the terminal: %q", got)
 	}

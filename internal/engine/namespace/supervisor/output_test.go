@@ -214,6 +214,14 @@ func TestHearing(t *testing.T) {
 		}
 	}
 	h := newHearing()
+	report := strings.Repeat("m", 100000)
+	for rest := "MADE " + report + "\nREADY\n"; rest != ""; rest = rest[min(1000, len(rest)):] {
+		h.stdout([]byte(rest[:min(1000, len(rest))]))
+	}
+	if _, got := h.noted(); got != report {
+		t.Errorf("%d bytes of a report", len(got))
+	}
+	h = newHearing()
 	for range 1000 {
 		h.stderr([]byte(strings.Repeat("words ", 100)))
 	}

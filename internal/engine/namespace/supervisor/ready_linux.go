@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/llmdo/workshop/internal/made"
 )
 
 // Lines that workshop-init prints on stdout when it is ready, or can't become
@@ -29,6 +31,7 @@ type hearing struct {
 	failed bool
 	reason string // of FAILED
 	notes  []string
+	made   string // of MADE, what the container says of itself
 	line   []byte
 	words  []byte // the end of stderr
 	told   func() // called once at READY, with mu not held
@@ -45,7 +48,7 @@ func (h *hearing) stdout(p []byte) {
 		if i >= 0 {
 			part = p[:i]
 		}
-		h.line = append(h.line, part[:min(len(part), max(0, maxWords-len(h.line)))]...)
+		h.add(part)
 		if i < 0 {
 			break
 		}
@@ -64,6 +67,17 @@ func (h *hearing) stdout(p []byte) {
 	}
 }
 
+// add adds to the line, up to maxWords or, of a report, [made.MaxLine].
+func (h *hearing) add(p []byte) {
+	for _, limit := range []int{maxWords, made.MaxLine} {
+		part := p[:min(len(p), max(0, limit-len(h.line)))]
+		h.line, p = append(h.line, part...), p[len(part):]
+		if !bytes.HasPrefix(h.line, []byte(made.Prefix)) {
+			return
+		}
+	}
+}
+
 func (h *hearing) hear(line string) {
 	rest, ok := strings.CutPrefix(line, failedPrefix)
 	switch {
@@ -72,6 +86,9 @@ func (h *hearing) hear(line string) {
 	case ok && (rest == "" || rest[0] == ' '):
 		h.failed, h.reason = true, strings.TrimSpace(rest)
 	default:
+		if report, ok := strings.CutPrefix(line, made.Prefix); ok {
+			h.made = strings.ToValidUTF8(report, "?")
+		}
 		if note, ok := strings.CutPrefix(line, notePrefix); ok && len(h.notes) < maxNotes {
 			h.notes = append(h.notes, strings.ToValidUTF8(note, "?"))
 		}
@@ -96,10 +113,10 @@ func (h *hearing) lastWords() string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(h.words), "?"))
 }
 
-func (h *hearing) noted() []string {
+func (h *hearing) noted() (notes []string, made string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.notes)
+	return slices.Clone(h.notes), h.made
 }
 
 // verdict returns the result so far.

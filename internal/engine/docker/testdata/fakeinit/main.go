@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/lib/execmark"
+	"github.com/llmdo/workshop/internal/made"
 	"github.com/llmdo/workshop/internal/toolbox"
 )
 
@@ -98,6 +99,7 @@ func main() {
 func idle(more string) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGTERM)
+	fmt.Print(made.Read().Line())
 	fmt.Println("READY")
 	if more != "" {
 		fmt.Println(more)

@@ -135,6 +135,8 @@ type Ready struct {
 	OOM      bool   `json:"oom_killed,omitempty"`
 	// Notes are those of its NOTE lines.
 	Notes []string `json:"notes,omitempty"`
+	// Made is what the container says of itself (package made), of its MADE line.
+	Made string `json:"made,omitempty"`
 }
 
 // File is the format of state.json, which a supervisor writes at every change and

@@ -1,0 +1,140 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/go-units"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/made"
+)
+
+// compare compares what a container of a step reports of itself, before it is ready, with
+// what was asked of the engine. One that differs is removed, and the error is an
+// [engine.RefusedError].
+//
+// Nothing compares a container that the engine starts again by itself, such as a guard
+// that crashed, or `docker restart`: `workshop verify` does.
+func (r *run) compare(ctx context.Context, s engine.Step, id, report string) error {
+	info, err := r.e.Info(ctx)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	c := r.asked[id]
+	r.mu.Unlock()
+	a, err := madeAsked(r.p.Compiled.Roles[s.Service], c, info)
+	if err != nil {
+		return fmt.Errorf("container of %s: %w", s.Service, err)
+	}
+	is, known, err := r.known.Add(s.Service, r.p.Compiled.RoomOf[s.Service], report, info)
+	if err == nil {
+		if note := engine.KernelNote(a, known, is); note != "" {
+			r.runner.Emit(engine.Event{Step: s, Status: engine.StepProgress, Detail: note})
+		}
+		err = engine.RefuseMade(a.Role, s.Service, engine.CompareMade(a, known, is))
+	}
+	if err == nil {
+		return nil
+	}
+	ctx, cancel := engine.Finish(ctx)
+	defer cancel()
+	return errors.Join(err, ignoreGone(r.e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})))
+}
+
+// askedFor keeps what was asked for, of a container to start.
+func (r *run) askedFor(id string, c *creation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked[id] = c
+}
+
+// madeAsked is what a creation asks for.
+func madeAsked(role compose.Role, c *creation, info engine.Info) (engine.Asked, error) {
+	h := c.host
+	a := engine.Asked{
+		Role: role, Shm: h.ShmSize, Rlimits: map[string][2]uint64{}, Limits: limitsAsked(h, info),
+		OtherRuntime: cmp.Or(h.Runtime, info.DefaultRuntime),
+	}
+	if role != compose.RoleWorker || h.NetworkMode.IsContainer() || compose.KernelRuntime(a.OtherRuntime) {
+		a.OtherRuntime = ""
+	}
+	if uid, gid, ok := strings.Cut(c.config.User, ":"); ok && strings.Trim(uid+gid, "0123456789") == "" {
+		a.UID, a.GID = uid, gid
+	}
+	var err error
+	if a.Capabilities, err = engine.CapabilitySet(h.CapAdd); err != nil {
+		return a, err
+	}
+	for _, u := range h.Ulimits {
+		a.Rlimits[u.Name] = [2]uint64{uint64(u.Soft), uint64(u.Hard)}
+	}
+	for _, m := range h.Mounts {
+		x := engine.AskedMount{Target: path.Clean(m.Target), ReadOnly: m.ReadOnly}
+		if m.Type == mount.TypeTmpfs && m.TmpfsOptions != nil {
+			x.Size = m.TmpfsOptions.SizeBytes
+		}
+		a.Mounts = append(a.Mounts, x)
+	}
+	for _, target := range sortedKeys(h.Tmpfs) {
+		m, err := tmpfsAsked(target, h.Tmpfs[target])
+		if err != nil {
+			return a, err
+		}
+		a.Mounts = append(a.Mounts, m)
+	}
+	return a, nil
+}
+
+// limitsAsked are the limits that the engine can enforce.
+func limitsAsked(h *container.HostConfig, info engine.Info) *made.Limits {
+	l := &made.Limits{Swap: -1}
+	if info.Limits.Memory {
+		l.Memory = h.Memory
+	}
+	if info.Limits.Swap {
+		l.Swap = h.MemorySwap - h.Memory
+	}
+	if info.Limits.CPU {
+		l.CPUs = float64(h.NanoCPUs) / 1e9
+	}
+	if info.Limits.PIDs && h.PidsLimit != nil {
+		l.PIDs = *h.PidsLimit
+	}
+	if *l == (made.Limits{Swap: -1}) {
+		return nil
+	}
+	return l
+}
+
+// tmpfsAsked reads the options of a tmpfs (tmpfs(5)).
+func tmpfsAsked(target, options string) (engine.AskedMount, error) {
+	m := engine.AskedMount{Target: path.Clean(target)}
+	for o := range strings.SplitSeq(options, ",") {
+		key, value, _ := strings.Cut(o, "=")
+		switch key {
+		case "ro":
+			m.ReadOnly = true
+		case "nosuid":
+			m.NoSetuid = true
+		case "nodev":
+			m.NoDevice = true
+		case "noexec":
+			m.NoExec = true
+		case "size":
+			var err error
+			if m.Size, err = units.RAMInBytes(value); err != nil {
+				return m, fmt.Errorf("tmpfs %s: %w", target, err)
+			}
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package made
+
+import "errors"
+
+// ReadKernel returns nothing: containers are elsewhere.
+func ReadKernel() Kernel { return Kernel{} }
+
+// ReadLimits returns an error: control groups are Linux's.
+func ReadLimits(int) (*Limits, error) { return nil, errors.New("control groups are Linux's") }
