@@ -15,9 +15,11 @@ type Capability struct {
 	Name    string `json:"name"`
 	Promise string `json:"promise"` // of the boundary, see docs/security.md
 	Held    bool   `json:"held"`
-	Meaning string `json:"meaning"`
-	Do      string `json:"do,omitempty"`
-	rooms   bool   // it matters to workers with a room alone
+	// NotChecked: whether it holds isn't looked at here, so that it isn't said to be held.
+	NotChecked bool   `json:"not_checked,omitempty"`
+	Meaning    string `json:"meaning"`
+	Do         string `json:"do,omitempty"`
+	rooms      bool   // it matters to workers with a room alone
 	// accepted: the user's settings go on without it.
 	accepted bool
 }
@@ -66,7 +68,7 @@ func (env *Env) EngineReport(ctx context.Context) (EngineReport, error) {
 	}
 	return EngineReport{
 		i.Kind, e.Chosen.Why, i.Endpoint, i.Version, i.APIVersion, i.OS + "/" + i.Arch, i.Runtimes,
-		promises(i), append(capabilities(i), env.gitCapability()),
+		promises(i), append(append(capabilities(i), env.gitCapability()), notChecked(i)...),
 	}, nil
 }
 
@@ -93,11 +95,22 @@ func capabilities(i engine.Info) []Capability {
 			}
 			continue
 		}
-		list = append(list, Capability{f.Name, f.Promise, f.Held, f.Meaning, f.Do, f.Rooms, f.Accepted})
+		list = append(list, Capability{Name: f.Name, Promise: f.Promise, Held: f.Held, Meaning: f.Meaning, Do: f.Do, rooms: f.Rooms, accepted: f.Accepted})
 	}
 	return append(list,
 		Capability{Name: "live-files", Held: i.Local, Meaning: "the engine sees this machine's files: mounts, secrets and image: host work"},
 		Capability{Name: "ipv6", Held: i.IPv6, Meaning: "the engine's kernel has IPv6"})
+}
+
+// notChecked is what `up` can't compare here, of what containers say of themselves.
+func notChecked(i engine.Info) (list []Capability) {
+	if i.Kind == promise.Process {
+		return nil
+	}
+	for _, u := range engine.UnseenMade(i) {
+		list = append(list, Capability{Name: u.Name, Promise: u.Promise, NotChecked: true, Meaning: u.Why})
+	}
+	return list
 }
 
 // promises says of each promise whether it holds here, and by what.

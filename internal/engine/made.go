@@ -73,8 +73,12 @@ func UnseenMade(i Info) (out []Unseen) {
 			Unseen{"kernel", "B30", []string{"kernel version"}, "the engine is not on this machine: the kernels of its containers are compared with each other"},
 			Unseen{"namespaces", "B6", []string{"mnt namespace", "pid namespace", "ipc namespace", "uts namespace", "cgroup namespace"}, "the engine is not on this machine: its own namespaces are not known here"},
 			Unseen{"id-maps", "B4", []string{"uid map", "gid map"}, "the engine is not on this machine: its own ids are not known here"})
-	case i.Daemon.Rootless, i.Daemon.UserRemap:
-		out = append(out, Unseen{"id-maps", "B4", []string{"uid map", "gid map"}, "the engine maps ids of its own choice"})
+	case i.Daemon.Rootless || i.MappedIDs() != "":
+		out = append(out, Unseen{"id-maps", "B4", []string{"uid map", "gid map"}, "the engine maps ids as it chooses"})
+	}
+	// podman's API has no word for it (see the finding "cgroup-names" of the dialect).
+	if i.Flavour == FlavourPodman && i.Daemon.CgroupVersion == "1" {
+		out = append(out, Unseen{"cgroup-namespace", "B6", []string{"cgroup namespace"}, "podman gives containers the machine's namespace of control groups, of version 1"})
 	}
 	return out
 }

@@ -222,7 +222,9 @@ func TestUnseenMade(t *testing.T) {
 		{"here", Info{Local: true}, ""},
 		{"elsewhere", Info{}, "kernel namespaces id-maps"},
 		{"rootless Docker", Info{Local: true, Daemon: Daemon{Rootless: true}}, "id-maps"},
-		{"mapped ids", Info{Local: true, Daemon: Daemon{UserRemap: true}}, "id-maps"},
+		{"mapped ids", Info{Local: true, Flavour: FlavourDocker, Daemon: Daemon{UserRemap: true}}, "id-maps"},
+		{"podman", Info{Local: true, Flavour: FlavourPodman, Daemon: Daemon{CgroupVersion: "2"}}, ""},
+		{"podman on cgroups of version 1", Info{Local: true, Flavour: FlavourPodman, Daemon: Daemon{CgroupVersion: "1"}}, "cgroup-namespace"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var names []string

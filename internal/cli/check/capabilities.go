@@ -19,8 +19,9 @@ func Capabilities(p *command.Program) *cobra.Command {
 		Use:   "capabilities",
 		Short: "Show which promises the engine keeps on this machine",
 		Long: `capabilities lists the promises of the boundary, says of each whether the engine
-keeps it on this machine, and by what or why not; then what else was found. A
-workshop is refused, before anything starts, where one isn't kept. Without
+keeps it on this machine, and by what or why not; then what else was found. "not
+checked" is what ` + "`up`" + ` can't compare here with what it asked for. A workshop is
+refused, before anything starts, where a promise isn't kept. Without
 --engine it is about the engine that ` + "`up`" + ` would choose here.`,
 		Example: `  workshop capabilities
   workshop capabilities --engine namespace
@@ -55,7 +56,7 @@ func (a verbs) printCapabilities(r app.EngineReport) error {
 	}
 	fmt.Fprintln(w, "\nFOUND\tHELD\tFOR\tMEANING")
 	for _, c := range r.Capabilities {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", c.Name, heldWord(c.Held), c.Promise, c.Meaning)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", c.Name, foundWord(c), c.Promise, c.Meaning)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -84,6 +85,13 @@ func engineLine(r app.EngineReport) string {
 		line += ", runtimes: " + strings.Join(r.Runtimes, ", ")
 	}
 	return line
+}
+
+func foundWord(c app.Capability) string {
+	if c.NotChecked {
+		return "not checked"
+	}
+	return heldWord(c.Held)
 }
 
 func heldWord(held bool) string {
