@@ -13,6 +13,7 @@ import (
 func (k *checker) room(s *types.ServiceConfig) {
 	k.must(sameSet(s.CapAdd, "NET_ADMIN", "NET_BIND_SERVICE"), "B1", "a room's capabilities are %q", s.CapAdd)
 	k.must(s.User == "0:0", "B4", "the user is %q", s.User)
+	k.ownKernel(s)
 	k.initImage(s)
 	k.entrypoint(s, ImageInit, "room")
 	k.must(s.NetworkMode == "none" && len(s.Networks) == 0 && len(s.Ports) == 0 && len(s.Expose) == 0, "B6", "a room has no network")
@@ -37,6 +38,7 @@ func (k *checker) room(s *types.ServiceConfig) {
 func (k *checker) guard(s *types.ServiceConfig) {
 	k.must(len(s.CapAdd) == 0, "B1", "the guard has capabilities: %q", s.CapAdd)
 	k.must(s.User == "65532:65532", "B4", "the user is %q", s.User)
+	k.ownKernel(s)
 	k.initImage(s)
 	k.entrypoint(s, ImageInit, "guard")
 	_, own := s.Networks[defaultNetwork]
@@ -56,6 +58,16 @@ func (k *checker) guard(s *types.ServiceConfig) {
 	}
 	k.must(sockets && policy, "B6", "the guard lacks its sockets or its policy")
 	k.guardPorts(s)
+}
+
+// ownKernel checks that a room or guard has the machine's kernel, whatever the engine's
+// default runtime is.
+func (k *checker) ownKernel(s *types.ServiceConfig) {
+	ok := KernelRuntime(s.Runtime)
+	if f := k.c.Facts; ok && s.Runtime == "" && f != nil {
+		ok = KernelRuntime(f.DefaultRuntime)
+	}
+	k.must(ok, "B30", "the runtime %q is not known to have the machine's kernel", s.Runtime)
 }
 
 func isSockets(v *types.ServiceVolumeConfig) bool {

@@ -139,6 +139,8 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{"B1", "worker keeps the defaults", on(worker, func(s *types.ServiceConfig) { s.CapDrop = nil })},
 		{"B1", "guard with a capability", on(GuardService, func(s *types.ServiceConfig) { s.CapAdd = []string{"NET_ADMIN"} })},
 		{"B1", "room with a third capability", on(room, func(s *types.ServiceConfig) { s.CapAdd = append(s.CapAdd, "SYS_ADMIN") })},
+		{"B30", "guard with another kernel", on(GuardService, func(s *types.ServiceConfig) { s.Runtime = "runsc" })},
+		{"B30", "room with another kernel", on(room, func(s *types.ServiceConfig) { s.Runtime = "runsc" })},
 		{"B2", "privileged", on(worker, func(s *types.ServiceConfig) { s.Privileged = true })},
 		{"B2", "new privileges", on(room, func(s *types.ServiceConfig) { s.SecurityOpt = s.SecurityOpt[1:] })},
 		{"B2", "unconfined", on(worker, func(s *types.ServiceConfig) { s.SecurityOpt[1] = "seccomp:unconfined" })},

@@ -23,6 +23,7 @@ type addition struct {
 	sysctls types.Mapping
 	labels  types.Labels
 	env     map[string]string
+	runtime string // empty: the file's
 }
 
 func (a *addition) setEnv(name, value string) {
@@ -57,6 +58,9 @@ func WithFacts(c *Compiled, f Facts) (*Compiled, diag.List) {
 	for _, name := range sortedKeys(c.Project.Services) {
 		s := c.Project.Services[name]
 		a := &addition{labels: types.Labels{LabelDirectory: f.ProjectDir}}
+		if c.Roles[name] != RoleWorker {
+			a.runtime = f.ownRuntime()
+		}
 		switch c.Roles[name] {
 		case RoleWorker:
 			m.worker(&s, a)
@@ -126,6 +130,7 @@ func apply(s *types.ServiceConfig, a *addition, f *Facts) {
 	if s.Image == initImage && f.InitImage != "" {
 		s.Image = f.InitImage
 	}
+	s.Runtime = cmp.Or(a.runtime, s.Runtime)
 	s.Volumes = append(slices.Clone(s.Volumes), a.volumes...)
 	if len(a.tmpfs) > 0 {
 		s.Tmpfs = a.tmpfs

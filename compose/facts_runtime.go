@@ -19,6 +19,20 @@ var kernelRuntimes = []string{"", "runc", "crun", "youki", "io.containerd.runc.v
 // machine's kernel; empty is the engine's default.
 func KernelRuntime(name string) bool { return slices.Contains(kernelRuntimes, name) }
 
+// ownRuntime is what room and guard name where the engine's default runtime isn't known to
+// make containers of the machine's kernel (B30); empty: the default.
+func (f *Facts) ownRuntime() string {
+	if KernelRuntime(f.DefaultRuntime) {
+		return ""
+	}
+	for _, name := range kernelRuntimes {
+		if name != "" && slices.Contains(f.Runtimes, name) {
+			return name
+		}
+	}
+	return "runc" // of which the engine says that it is missing
+}
+
 // runtime refuses what no room holds, what only the user's settings may allow,
 // and what the engine would refuse only when room and guard run already. Names
 // of shims (io.containerd.…) are found without being registered.

@@ -73,6 +73,9 @@ func (e *emitter) addition(service string, a *addition, f *Facts) {
 	if a.user != "" {
 		e.value(4, "user", "", a.user)
 	}
+	if a.runtime != "" {
+		e.value(4, "runtime", "", a.runtime)
+	}
 	if len(a.tmpfs) > 0 {
 		e.raw(4, "tmpfs:") // of two for one directory, every Compose takes the last
 	}

@@ -1,11 +1,48 @@
 package compose
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/workshop"
 )
+
+// TestRuntimeOfRoomAndGuard: they have the machine's kernel, whatever runtime the engine
+// takes for containers that name none (B30).
+func TestRuntimeOfRoomAndGuard(t *testing.T) {
+	for _, tt := range []struct {
+		name, standard string
+		registered     []string
+		want           string
+	}{
+		{"an engine that names none", "", nil, ""},
+		{"the default", "runc", []string{"runc"}, ""},
+		{"another of the machine's kernel", "crun", []string{"crun", "runc"}, ""},
+		{"devices", "nvidia", []string{"nvidia", "runc"}, "runc"},
+		{"without runc", "kata", []string{"crun", "kata"}, "crun"},
+		{"without any", "kata", []string{"kata"}, "runc"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, f := sample(t, 1), sampleFacts()
+			w.Workers[0].Container.Runtime = val("runc")
+			f.Runtimes, f.DefaultRuntime = tt.registered, tt.standard
+			c, _ := WithFacts(compiled(t, w), f)
+			for name, role := range c.Roles {
+				if s := c.Project.Services[name]; role != RoleWorker && s.Runtime != tt.want {
+					t.Errorf("%s has the runtime %q, want %q", name, s.Runtime, tt.want)
+				}
+			}
+			files, err := RenderFacts(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(files[0].Data), "runtime: "); (n > 0) != (tt.want != "") {
+				t.Errorf("the second file names a runtime %d times:\n%s", n, files[0].Data)
+			}
+		})
+	}
+}
 
 // TestRuntimes: a runtime that may bring a network stack, a kernel or devices of
 // its own runs in no room, and outside of one only by the user's settings (B6,

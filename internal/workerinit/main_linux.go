@@ -99,6 +99,8 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
 		return 1
 	}
+	// Before it waits for the room, in which it may not be.
+	io.WriteString(stdout, made.Read().Line())
 	lost := make(chan error, 1)
 	go func() {
 		err := mounts.lost()
@@ -151,7 +153,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
 		return 1
 	}
-	io.WriteString(stdout, made.Read().Line()+"READY\n") // tools work
+	fmt.Fprintln(stdout, "READY") // tools work
 	go d.Serve(ctx)
 	return initLoop(signals, lost, stdout, r, d)
 }

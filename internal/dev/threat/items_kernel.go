@@ -83,8 +83,8 @@ var kernelItems = []Item{
 	},
 	{
 		ID: "K15", Attack: "A foreign runtime, in the file or as the engine's default: `nvidia` with a device variable, another kernel",
-		Status: Closed, Answer: "Only runtimes that share the kernel and add nothing are accepted; without a room, also [those of your settings](engines.md), which `up` names",
-		Promises: []string{"B6", "B30"}, Tests: []string{"compose TestRuntimes", "internal/app TestRuntimesOfTheUser", "internal/cli/lifecycle TestWorkerLine", "internal/app TestGrantThatNoUpHasSaid"},
+		Status: Closed, Answer: "Only runtimes that share the kernel and add nothing are accepted; without a room, also [those of your settings](engines.md), which `up` names. Room and guard name a runtime of the machine's kernel. A name is not believed: what a container is, is compared before it is ready",
+		Promises: []string{"B6", "B30"}, Tests: []string{"compose TestRuntimes", "compose TestRuntimeOfRoomAndGuard", "e2e TestB30_RuntimesThatLie", "internal/app TestRuntimesOfTheUser", "internal/cli/lifecycle TestWorkerLine", "internal/app TestGrantThatNoUpHasSaid"},
 	},
 	{
 		ID: "K16", Attack: "A local model's file, or a request, takes its server over; a page of a browser or another user asks it",

@@ -36,6 +36,7 @@ const maxLine = 4 << 10
 // readiness is the output of a container until it is ready.
 type readiness struct {
 	done  chan struct{}
+	told  chan struct{} // closed when made is known
 	conn  io.Closer
 	once  sync.Once
 	ready bool
@@ -45,6 +46,10 @@ type readiness struct {
 
 	mu     sync.Mutex
 	stderr []byte
+}
+
+func newReadiness(conn io.Closer) *readiness {
+	return &readiness{done: make(chan struct{}), told: make(chan struct{}), conn: conn}
 }
 
 func (rd *readiness) close() { rd.once.Do(func() { rd.conn.Close() }) }
@@ -57,7 +62,7 @@ func (e *Engine) listen(ctx context.Context, id string, tty bool) (*readiness, e
 	if err != nil {
 		return nil, err
 	}
-	rd := &readiness{done: make(chan struct{}), conn: conn.Conn}
+	rd := newReadiness(conn.Conn)
 	go rd.read(conn.Reader, tty)
 	return rd, nil
 }
@@ -87,8 +92,9 @@ func (rd *readiness) hear(line string) error {
 		rd.line = strings.TrimSpace(rest)
 		return errHeard
 	}
-	if report, ok := strings.CutPrefix(line, made.Prefix); ok {
+	if report, ok := strings.CutPrefix(line, made.Prefix); ok && report != "" && rd.made == "" {
 		rd.made = report
+		close(rd.told)
 	}
 	if note, ok := strings.CutPrefix(line, notePrefix); ok && len(rd.notes) < maxNotes {
 		rd.notes = append(rd.notes, note)
@@ -165,16 +171,25 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 	if rd == nil {
 		return r.e.alreadyReady(ctx, id, s.Service, r.p.Compiled)
 	}
+	told := rd.told
 	for {
 		select {
+		case <-told: // before it waits for a room, in which it may not be
+			told = nil
+			if err := r.compare(ctx, s, id, rd.made); err != nil {
+				return err
+			}
 		case <-rd.done:
 			for _, note := range rd.notes {
 				r.runner.Emit(engine.Event{Step: s, Status: engine.StepProgress, Detail: note})
 			}
-			if err := r.verdict(ctx, rd, id, s.Service); err != nil {
-				return err
+			// Why it isn't what was asked for also says why it isn't ready.
+			if told != nil && (rd.ready || rd.made != "") {
+				if err := r.compare(ctx, s, id, rd.made); err != nil {
+					return err
+				}
 			}
-			return r.compare(ctx, s, id, rd.made)
+			return r.verdict(ctx, rd, id, s.Service)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(logEvery):
@@ -308,7 +323,7 @@ const neverFinished = "0001-01-01T00:00:00Z"
 // said looks for the READY line, and what is before it, since the end of the container's
 // previous run: the lines may be older than the start time that the engine records.
 func (e *Engine) said(ctx context.Context, id string) *readiness {
-	rd := &readiness{done: make(chan struct{})}
+	rd := newReadiness(nil)
 	c, err := e.inspect(ctx, id, id)
 	if err != nil {
 		return rd

@@ -18,12 +18,13 @@ func TestReadiness(t *testing.T) {
 		{"after another line", words + "\nMADE {}\nREADY\n", "{}", 0, true},
 		{"the beginning of another line", "xMADE {}\nREADY\n", "", 0, true},
 		{"after READY", "READY\nMADE {}\n", "", 0, true},
+		{"two reports", "MADE \nMADE {}\nMADE {1}\nREADY\n", "{}", 0, true},
 		{"a note", "NOTE " + words + "\nMADE {}\nREADY\n", "{}", 1, true},
 		{"cut by the end", "MADE {}", "", 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, step := range []int{1, 1000, 1 << 20} {
-				rd := &readiness{done: make(chan struct{}), conn: io.NopCloser(nil)}
+				rd := newReadiness(io.NopCloser(nil))
 				w := &lineWriter{line: rd.hear}
 				for rest := tt.text; rest != "" && !rd.ready; rest = rest[min(step, len(rest)):] {
 					_, _ = w.Write([]byte(rest[:min(step, len(rest))]))
