@@ -144,7 +144,7 @@ var madeCases = []struct {
 	{"a /dev/shm without a size", func(a *Asked, _ *Known, r *made.Report) {
 		a.Shm = 0
 		mount("/dev/shm", func(m *made.Mount) { m.Size = 0 })(nil, nil, r)
-	}, "/dev/shm: asked tmpfs size=0, found tmpfs size=0"},
+	}, "/dev/shm: asked tmpfs with a size, found tmpfs size=0"},
 	{"the engine's size of /dev/shm", func(a *Asked, _ *Known, r *made.Report) { a.Shm = 0 }, ""},
 	{"the machine's mounts", func(_ *Asked, _ *Known, r *made.Report) { r.Namespaces["mnt"] = "mnt:[1]" }, "mnt namespace: asked its own, found this machine's"},
 	{"the machine's processes", func(_ *Asked, _ *Known, r *made.Report) { r.Namespaces["pid"] = "pid:[1]" }, "pid namespace: asked its own, found this machine's"},

@@ -141,13 +141,17 @@ func (c *comparison) pids() (string, string) {
 }
 
 func (c *comparison) shm() (asked, found string) {
+	asked = "tmpfs with a size"
+	if c.Shm > 0 {
+		asked = fmt.Sprintf("tmpfs size=%d", c.Shm)
+	}
 	if m := c.at("/dev/shm"); m != nil {
 		if m.Type == "tmpfs" && m.Size > 0 && (c.Shm == 0 || near(c.Shm, m.Size)) {
 			return "", ""
 		}
 		found = fmt.Sprintf("%s size=%d", m.Type, m.Size)
 	}
-	return fmt.Sprintf("tmpfs size=%d", c.Shm), found
+	return asked, found
 }
 
 // namespace: it is not this machine's. A kind that the kernel lacks isn't compared.
