@@ -33,6 +33,8 @@ func main() {
 			fmt.Println("FAILED " + err.Error())
 			os.Exit(1)
 		}
+		// As the guard does, which `up` compares.
+		_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
 		g := &fakeGuard{policy: p}
 		go func() { fmt.Fprintln(os.Stderr, g.serve()) }()
 		idle("")
