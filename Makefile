@@ -24,7 +24,7 @@ NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
 SBOM        := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 DEADCODE    := golang.org/x/tools/cmd/deadcode@v0.51.0
 
-.PHONY: help build inits programs test test-engines test-user test-short test-race test-vm test-breaks test-verify cross vet lint bench soak dist generate verify demo model-test worker-image fuzz clean
+.PHONY: help build inits programs test test-engines test-engines-full test-user test-short test-race test-vm test-breaks test-verify cross vet lint bench soak dist generate verify demo model-test worker-image fuzz clean
 
 help: ## lists the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -47,8 +47,11 @@ inits:
 test: ## packages, and the scenarios on the namespace engine as root
 	@HOST_FLAGS='$(HOST_FLAGS)' scripts/test
 
-test-engines: ## what needs Docker: its package, with an engine of its own where none answers, and the scenarios
+test-engines: ## what needs Docker: its package, with an engine of its own where none answers, and the scenarios; podman: those that touch what differs
 	@HOST_FLAGS='$(HOST_FLAGS)' scripts/test engines
+
+test-engines-full: ## all scenarios on podman; those of e2e/podman.txt must fail
+	@HOST_FLAGS='$(HOST_FLAGS)' scripts/test engines-full
 
 test-user: ## what an ordinary user has: the scenarios rootless, and what is released: archives, packages, the action, `go install`
 	@HOST_FLAGS='$(HOST_FLAGS)' scripts/test user

@@ -34,7 +34,7 @@ func TestWhatRunsOnOneEngineIsWrittenDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	only := regexp.MustCompile(`scenario\.(?:OnlyDocker|OnlyNamespace|OnlyRootless|NotRootless|Once)\(`)
+	only := regexp.MustCompile(`scenario\.(?:OnlyDocker|OnlyNamespace|OnlyRootless|NotRootless|OnlyPodman|Once)\(`)
 	var got []string
 	for _, name := range tests {
 		b, err := os.ReadFile(name)

@@ -41,6 +41,14 @@ func OnlyDocker(t testing.TB, why string) {
 	}
 }
 
+// OnlyPodman is [OnlyDocker] for a test that is about podman.
+func OnlyPodman(t testing.TB, why string) {
+	t.Helper()
+	if TheEngine() != Podman {
+		t.Skip("on podman alone: " + why)
+	}
+}
+
 // OnlyNamespace is [OnlyDocker] for a test that is about the namespace engine.
 func OnlyNamespace(t testing.TB, why string) {
 	t.Helper()

@@ -141,6 +141,15 @@ func (p *podman) remove(c *client.Client) {
 	}
 }
 
+// EndPodman ends podman's service; containers go on. [Scenario.StartPodman] must follow.
+func (s *Scenario) EndPodman(signal syscall.Signal) {
+	s.Helper()
+	s.machine.(*dockerMachine).podman.stop(signal)
+}
+
+// StartPodman starts the service again.
+func (s *Scenario) StartPodman() { s.Helper(); s.must(s.machine.(*dockerMachine).podman.start()) }
+
 // logSize is the bound of a container's log, which podman's own API shows alone.
 func (p *podman) logSize(id string) (int64, error) {
 	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

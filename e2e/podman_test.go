@@ -1,0 +1,75 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+)
+
+// TestPodmanListNamesTests: what stands in podman.txt exists, and has a reason.
+func TestPodmanListNamesTests(t *testing.T) {
+	list, err := os.ReadFile("podman.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), "_test.go") {
+			b, err := os.ReadFile(e.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(b)
+		}
+	}
+	line := regexp.MustCompile(`^(Test\w+) \S+ .`)
+	for l := range strings.Lines(string(list)) {
+		m := line.FindStringSubmatch(l)
+		switch {
+		case strings.HasPrefix(l, "#"):
+		case m == nil:
+			t.Errorf("not a test with a reason: %s", l)
+		case !strings.Contains(all.String(), "func "+m[1]+"(t *testing.T)"):
+			t.Errorf("no test %s", m[1])
+		}
+	}
+}
+
+func TestPodmanEndsDuringUp(t *testing.T) {
+	scenario.OnlyPodman(t, "its service is a process that ends while containers go on")
+	s := scenario.New(t, "restricted", "a service that ends in the middle of up is one clear error; the next up and down go on from there")
+	for _, at := range []string{"room", "guard", "worker"} {
+		cmd := s.Command(t.Context(), "up")
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		s.Eventually("the "+at+" is there", func() bool { _, ok := s.Containers()[at]; return ok })
+		s.EndPodman(syscall.SIGKILL)
+		_ = cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != 5 && code != 0 || code == 5 && strings.Count(errs.String(), "workshop: error: ") != 1 {
+			t.Errorf("at the %s: exit code %d\n%s", at, code, errs.String())
+		}
+		t.Logf("at the %s:\n%s", at, errs.String())
+		says(s, s.Expect(5, "--engine", "docker", "ps"), "podman.sock")
+		s.StartPodman()
+		s.Up()
+		s.Sees("worker", append([]string{"http https://allowed.example.org/ ca=/ca.pem -> 200"}, closedAtOnce...)...)
+		s.Expect(0, "down")
+		if l := left(s); l != nil {
+			t.Errorf("left: %v", l)
+		}
+	}
+}
