@@ -3,9 +3,11 @@ package docker
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/docker/docker/client"
 )
@@ -46,9 +48,22 @@ func cause(err error) string {
 	return msg
 }
 
-// explain turns a failed connection into an [UnreachableError], and returns other
-// errors unchanged.
+// closed reports whether an error is that the engine closed the connection.
+func closed(err error) bool {
+	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// explain turns a failed connection into an [UnreachableError], says of a closed one that
+// the engine may have ended, and returns other errors unchanged.
 func (e *Engine) explain(err error) error {
+	if err != nil && closed(err) {
+		return fmt.Errorf("the engine at %s closed the connection (%w): if it has ended, start it, and run the command again", e.endpoint.host, err)
+	}
 	if err == nil || !client.IsErrConnectionFailed(err) && !strings.Contains(err.Error(), "permission denied while trying to connect") {
 		return err
 	}
