@@ -171,6 +171,9 @@ func (p *podman) logSize(id string) (int64, error) {
 	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
 		return 0, err
 	}
+	if out.HostConfig.LogConfig.Size == "" { // it is being created
+		return 0, nil
+	}
 	return units.RAMInBytes(out.HostConfig.LogConfig.Size)
 }
 

@@ -177,6 +177,9 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 		return err
 	}
 	made, err := r.e.cli.ContainerCreate(ctx, t.config, t.host, t.network, t.platform, t.name)
+	if err != nil && r.e.removeUnknown(ctx, t.name, err) {
+		made, err = r.e.cli.ContainerCreate(ctx, t.config, t.host, t.network, t.platform, t.name)
+	}
 	switch {
 	case cerrdefs.IsConflict(err):
 		return r.taken(ctx, t.name, err)
@@ -187,6 +190,18 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 	r.ids[s.Service], r.sent[made.ID] = made.ID, t
 	r.mu.Unlock()
 	return nil
+}
+
+// removeUnknown removes what a podman that ended while it created a container left of it: a
+// name in its storage of which its database knows nothing. It reports whether it did.
+func (e *Engine) removeUnknown(ctx context.Context, name string, taken error) bool {
+	if !strings.Contains(taken.Error(), "creating container storage") || !strings.Contains(taken.Error(), "already in use") {
+		return false
+	}
+	if _, err := e.inspect(ctx, name, name); !cerrdefs.IsNotFound(err) {
+		return false
+	}
+	return ignoreGone(e.cli.ContainerRemove(ctx, name, container.RemoveOptions{Force: true})) == nil
 }
 
 // taken returns an error that says who has the name of a container to create.
