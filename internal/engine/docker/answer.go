@@ -3,8 +3,10 @@ package docker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/llmdo/workshop/internal/engine"
@@ -44,5 +46,9 @@ func (e *Engine) pause(ctx context.Context, id string) error {
 
 // inspect returns the state of a container by its ID; name is for messages.
 func (e *Engine) inspect(ctx context.Context, id, name string) (container.InspectResponse, error) {
-	return answer(ctx, name, func(ctx context.Context) (container.InspectResponse, error) { return e.cli.ContainerInspect(ctx, id) })
+	i, err := answer(ctx, name, func(ctx context.Context) (container.InspectResponse, error) { return e.cli.ContainerInspect(ctx, id) })
+	if isGone(err) && !cerrdefs.IsNotFound(err) {
+		err = fmt.Errorf("%w: %w", cerrdefs.ErrNotFound, err)
+	}
+	return i, err
 }
