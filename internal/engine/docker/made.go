@@ -70,8 +70,12 @@ func madeAsked(role compose.Role, c *creation, info engine.Info) (engine.Asked, 
 	if uid, gid, ok := strings.Cut(c.config.User, ":"); ok && strings.Trim(uid+gid, "0123456789") == "" {
 		a.UID, a.GID = uid, gid
 	}
+	has := []string(h.CapAdd)
+	if info.Flavour == engine.FlavourPodman { // whose inspection, at a restart, is relative to its default capabilities
+		has = podmanCapabilities(side{host: h})
+	}
 	var err error
-	if a.Capabilities, err = engine.CapabilitySet(h.CapAdd); err != nil {
+	if a.Capabilities, err = engine.CapabilitySet(has); err != nil {
 		return a, err
 	}
 	for _, u := range h.Ulimits {
