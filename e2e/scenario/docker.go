@@ -72,7 +72,7 @@ func (m *dockerMachine) list(project string) (out []Container, err error) {
 	}
 	for _, seen := range all {
 		i, err := m.client.ContainerInspect(ctx, seen.ID)
-		if cerrdefs.IsNotFound(err) || err != nil && strings.Contains(err.Error(), "no such container") {
+		if cerrdefs.IsNotFound(err) {
 			continue
 		}
 		if err != nil {

@@ -75,6 +75,21 @@ func NewEngine(t *testing.T, args ...string) *OwnEngine {
 	return e
 }
 
+// Replace starts another engine at the same socket, after [OwnEngine.Stop]: it has nothing
+// of the first one.
+func (e *OwnEngine) Replace() {
+	e.t.Helper()
+	for i, arg := range e.argv {
+		if arg == "--data-root" {
+			e.argv[i+1] += ".other"
+		}
+	}
+	e.Start()
+}
+
+// Host is its DOCKER_HOST.
+func (e *OwnEngine) Host() string { return "unix://" + filepath.Join(e.dir, "docker.sock") }
+
 // Start starts the engine again after [OwnEngine.Stop].
 func (e *OwnEngine) Start() {
 	e.t.Helper()

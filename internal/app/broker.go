@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/broker"
+	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/facts"
 )
 
@@ -15,10 +16,13 @@ import (
 type BrokerStart struct {
 	Project string `json:"project"`
 	// Directory is the workshop's; Engine is the name of the one that it is on.
-	Directory string     `json:"directory"`
-	Engine    string     `json:"engine"`
-	Runtime   string     `json:"runtime"` // where its socket is
-	Use       broker.Use `json:"use"`
+	Directory string `json:"directory"`
+	Engine    string `json:"engine"`
+	// Endpoint and Context are those of the engine ([EngineOptions]).
+	Endpoint string     `json:"endpoint,omitempty"`
+	Context  string     `json:"context,omitempty"`
+	Runtime  string     `json:"runtime"` // where its socket is
+	Use      broker.Use `json:"use"`
 }
 
 // brokerSocket is where a project's broker listens: in the runtime directory, which is its
@@ -51,7 +55,11 @@ func (env *Env) lease(ctx context.Context, r *Running, ready *Project, c *creds)
 	_, err = broker.Call(ctx, brokerSocket(dir), broker.Request{Op: broker.OpUse, Use: &use})
 	if err != nil { // none, or one of another version
 		stopBroker(ctx, dir)
-		err = env.startBroker(ctx, BrokerStart{Project: r.Name, Directory: r.Dir, Engine: r.Chosen.Name, Runtime: dir, Use: use})
+		var info engine.Info
+		if info, err = r.Info(ctx); err != nil {
+			return EngineError(err)
+		}
+		err = env.startBroker(ctx, BrokerStart{Project: r.Name, Directory: r.Dir, Engine: r.Chosen.Name, Endpoint: info.Endpoint, Context: info.Context, Runtime: dir, Use: use})
 	}
 	if err == nil {
 		err = env.sayLeased(ctx, dir, c)

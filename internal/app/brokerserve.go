@@ -64,6 +64,7 @@ func (env *Env) serveBroker(ctx context.Context, in io.Reader, out io.Writer) er
 	defer logs.Close()
 	e, err := env.Engine(ctx, start.Engine, EngineOptions{
 		Lookup: env.Lookup, StateDir: env.StateDir(), CacheDir: env.CacheDir(), Version: env.Version, Project: start.Project,
+		Endpoint: start.Endpoint, Context: start.Context,
 	})
 	if err != nil {
 		return err

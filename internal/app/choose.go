@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/image/reference"
 	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/workshop"
@@ -18,19 +19,28 @@ import (
 type Choice struct {
 	Name string
 	Why  string // for a person, where it was chosen by itself
+	// place is where the project is up; nil: nowhere, as far as it is known.
+	place *facts.Place
 }
 
 // ownState are the engines that keep what runs in the user's state directory.
 var ownState = []string{promise.Namespace, promise.Process}
 
-// choose decides which engine a command uses: the one that the command line or
-// the user's settings name; else the one on which the project is; else the one
-// that the file names; else Docker where it answers, and namespaces where it
-// doesn't. Process mode is never chosen, only asked for.
+// choose decides which engine a command uses: the one on which the project is recorded to
+// be up; else the one that the command line or the user's settings name; else the one on
+// which the project is; else the one that the file names; else Docker where it answers,
+// and namespaces where it doesn't. Process mode is never chosen, only asked for.
 //
 // The engine is not empty where it was connected to on the way.
 func (env *Env) choose(ctx context.Context, t ProjectRef, o EngineOptions) (Choice, engine.Engine, error) {
 	asked := env.Settings.Engine
+	if p := env.place(t); p != nil {
+		c := Choice{Name: p.Engine, Why: "the project is there", place: p}
+		if p.Engine == promise.Process {
+			return c, nil, env.allowProcess()
+		}
+		return c, nil, env.askedElsewhere(t, p)
+	}
 	is := env.engineOf(t.Name)
 	if asked == "" || asked == string(workshop.IsolationAuto) {
 		switch file := string(t.isolation); {
@@ -102,6 +112,9 @@ func (env *Env) engineOf(project string) string {
 func (env *Env) Elsewhere(ctx context.Context, r *Running) error {
 	if err := env.CheckDirectory(ctx, r.ProjectRef); err != nil {
 		return err
+	}
+	if p := r.Chosen.place; p != nil {
+		return env.elsewhere(ctx, r, p)
 	}
 	is := env.engineOf(r.Name)
 	if is == "" || is == r.Chosen.Name {

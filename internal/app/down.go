@@ -38,6 +38,9 @@ func (env *Env) downOf(ctx context.Context, t ProjectRef, o DownOptions) (change
 		return false, err
 	}
 	defer e.Close()
+	if err := env.checkPlace(ctx, e); err != nil {
+		return false, err
+	}
 	said := false
 	var were engine.Observed
 	err = ch.converge(ctx, e, 0, func() (*engine.Plan, error) {

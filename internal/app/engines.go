@@ -29,6 +29,8 @@ type EngineOptions struct {
 	StateDir, CacheDir string
 	// Version is this program's.
 	Version string
+	// Endpoint and Context are where a project is; empty: what the environment says.
+	Endpoint, Context string
 	// Project is the one that it is about; empty: none.
 	Project string
 	// Say gets a line about what takes long; nil: nobody reads it.
@@ -46,7 +48,11 @@ func Engines(ctx context.Context, name string, o EngineOptions) (engine.Engine, 
 	init := initimage.Default().Else(initbuild.For(ctx, initbuild.Options{CacheDir: o.CacheDir, Lookup: o.Lookup, Say: o.Say}))
 	switch name {
 	case "", promise.Docker:
-		return docker.New(ctx, docker.Options{Init: init, Lookup: o.Lookup, ApproveBuild: dockerBuild(o.ApproveBuild), WithoutLimits: o.WithoutLimits, CgroupV1: o.Podman.CgroupV1})
+		host := o.Endpoint
+		if o.Context != "" {
+			host = "" // it has precedence
+		}
+		return docker.New(ctx, docker.Options{Host: host, Context: o.Context, Init: init, Lookup: o.Lookup, ApproveBuild: dockerBuild(o.ApproveBuild), WithoutLimits: o.WithoutLimits, CgroupV1: o.Podman.CgroupV1})
 	case promise.Namespace:
 		var own namespace.Options
 		if o.StateDir != "" && o.CacheDir != "" {

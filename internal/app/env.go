@@ -22,6 +22,8 @@ type Env struct {
 	// Detached says that Dir isn't known to the person who reads: paths are absolute.
 	Detached bool
 	Settings Settings
+	// engineFrom says who named Settings.Engine.
+	engineFrom EngineFrom
 	// Engine connects to an engine.
 	Engine EngineFactory
 	// Version is this program's.

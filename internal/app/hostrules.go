@@ -38,11 +38,11 @@ func (env *Env) HostRules(ctx context.Context, o HostRulesRequest) (*hostfirewal
 	if err != nil {
 		return nil, Fail(CodeFailed, "%w", err)
 	}
-	all, partial, err := env.listEngines(ctx, ListOptions{Engine: o.Engine})
+	all, quiet, err := env.listEngines(ctx, ListOptions{Engine: o.Engine}, records)
 	switch {
 	case err != nil:
 		return nil, err
-	case partial:
+	case len(quiet.places) > 0:
 		return nil, Fail(CodeEngine, "an engine doesn't answer: rules would lack its workshops").Hint("see why with `workshop doctor`, or leave it out: `workshop --engine %s firewall export`", promise.Namespace)
 	}
 	sortfunc.Stable(all, func(x, y onEngine) int {

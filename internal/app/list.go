@@ -33,7 +33,9 @@ type ListOptions struct {
 // are text of labels and records.
 type Workshop struct {
 	Project string `json:"project"`
-	Engine  string `json:"engine,omitempty"` // of one that runs
+	Engine  string `json:"engine,omitempty"` // of one that runs, or may run
+	// Endpoint is how that is reached, where its own default is another.
+	Endpoint string `json:"endpoint,omitempty"`
 	// Directory is empty if nothing tells it.
 	Directory string `json:"directory"`
 	// Gone: the directory doesn't exist any more.
@@ -76,7 +78,7 @@ func (env *Env) List(ctx context.Context, o ListOptions) ([]Workshop, error) {
 	if err != nil {
 		env.warn("not all is known of each project: %v", err)
 	}
-	all, partial, err := env.listEngines(ctx, o)
+	all, silent, err := env.listEngines(ctx, o, records)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +97,10 @@ func (env *Env) List(ctx context.Context, o ListOptions) ([]Workshop, error) {
 	if others > 0 {
 		env.detail("%s of other users on an engine that you share: not listed", Count(others, "workshop"))
 	}
-	if o.All {
-		out = append(out, env.down(ctx, out, records, partial || o.Engine != "", o)...)
+	for _, w := range env.down(ctx, out, records, silent, o) {
+		if o.All || w.State == StateUnknown && w.Engine != "" { // no workshop runs unseen
+			out = append(out, w)
+		}
 	}
 	sortfunc.Stable(out, func(x, y Workshop) int {
 		return cmp.Or(cmp.Compare(x.Project, y.Project), cmp.Compare(x.Directory, y.Directory), cmp.Compare(x.Engine, y.Engine))
@@ -108,61 +112,108 @@ func (env *Env) List(ctx context.Context, o ListOptions) ([]Workshop, error) {
 type onEngine struct {
 	engine.Listed
 	engine string
+	place  facts.Place
+}
+
+// silent are engines that didn't answer, or weren't asked.
+type silent struct {
+	places []facts.Place
+	some   bool // others than those
+}
+
+func (s silent) any() bool { return s.some || len(s.places) > 0 }
+
+// has reports whether a project that was recorded to be up may be on one of them.
+func (s silent) has(r *facts.Record) bool {
+	if r.Place == nil || r.Place.Endpoint == "" {
+		return s.any()
+	}
+	return s.some || slices.ContainsFunc(s.places, func(p facts.Place) bool { return sameEndpoint(p.Endpoint, r.Place.Endpoint) })
 }
 
 // listEngines asks all engines at the same time.
-func (env *Env) listEngines(ctx context.Context, o ListOptions) (all []onEngine, partial bool, err error) {
-	names := env.enginesHere()
+func (env *Env) listEngines(ctx context.Context, o ListOptions, records []*facts.Record) (all []onEngine, s silent, err error) {
+	places := env.enginesHere(records)
 	if o.Engine != "" {
-		names = []string{o.Engine}
+		places = slices.DeleteFunc(places, func(p facts.Place) bool { return p.Engine != o.Engine })
+		if s.some = true; len(places) == 0 {
+			places = []facts.Place{{Engine: o.Engine}}
+		}
 	}
-	var mu sync.Mutex
+	lists, problems := make([][]engine.Listed, len(places)), make([]error, len(places))
 	var wg sync.WaitGroup
-	problems := map[string]error{}
-	for _, name := range names {
-		wg.Go(func() {
-			list, problem := env.listEngine(ctx, name)
-			mu.Lock()
-			defer mu.Unlock()
-			for _, l := range list {
-				all = append(all, onEngine{l, name})
-			}
-			problems[name] = problem
-		})
+	for i, p := range places {
+		wg.Go(func() { lists[i], problems[i] = env.listEngine(ctx, p) })
 	}
 	wg.Wait()
 	if ctx.Err() != nil {
-		return nil, true, context.Cause(ctx)
+		return nil, s, context.Cause(ctx)
 	}
-	for _, name := range names {
-		problem := problems[name]
-		missing, unreachable := errors.AsType[*docker.UnreachableError](problem)
-		switch {
-		case problem == nil:
-		case o.Engine != "" && len(all) == 0:
-			return nil, true, EngineError(problem)
-		case o.Engine == "" && unreachable && missing.Absent: // there is no Docker here
-		default:
-			partial = true
-			env.warn("engine %s: %s", name, firstLine(problem))
+	seen := map[string]bool{} // one engine may have several endpoints
+	for i, list := range lists {
+		for _, l := range list {
+			if len(l.Containers) > 0 && seen[l.Containers[0].ID] {
+				continue
+			}
+			for _, c := range l.Containers {
+				seen[c.ID] = c.ID != ""
+			}
+			all = append(all, onEngine{l, places[i].Engine, places[i]})
 		}
 	}
-	return all, partial, nil
+	for i, p := range places {
+		missing, unreachable := errors.AsType[*docker.UnreachableError](problems[i])
+		switch {
+		case problems[i] == nil:
+		case o.Engine != "" && len(all) == 0:
+			return nil, s, EngineError(problems[i])
+		case o.Engine == "" && unreachable && missing.Absent && !recordedAt(records, p): // there is no Docker here
+		default:
+			s.places = append(s.places, p)
+			env.warn("engine %s: %s", p.Engine, firstLine(problems[i]))
+		}
+	}
+	return all, s, nil
 }
 
-// enginesHere are the engines that may have something of this user.
-func (env *Env) enginesHere() []string {
-	names := []string{promise.Docker}
+// recordedAt reports whether a project is recorded to be up there.
+func recordedAt(records []*facts.Record, p facts.Place) bool {
+	return slices.ContainsFunc(records, func(r *facts.Record) bool {
+		return !r.Down && r.Place != nil && r.Place.Endpoint != "" && sameEndpoint(r.Place.Endpoint, p.Endpoint)
+	})
+}
+
+// enginesHere are the engines that may have something of this user: the default ones, and
+// those on which a project is recorded to be up.
+func (env *Env) enginesHere(records []*facts.Record) []facts.Place {
+	usual := facts.Place{Engine: promise.Docker}
+	usual.Endpoint, usual.Context, _ = docker.Endpoint(docker.Options{Lookup: env.Lookup}) // its first use says what is wrong
+	places := []facts.Place{usual}
 	for _, name := range ownState {
 		if dir := env.StateDir(); dir != "" && Exists(filepath.Join(dir, name)) {
-			names = append(names, name)
+			places = append(places, facts.Place{Engine: name})
 		}
 	}
-	return names
+	for _, r := range records {
+		if r.Down || r.Place == nil || r.Place.Endpoint == "" {
+			continue
+		}
+		if !slices.ContainsFunc(places, func(p facts.Place) bool { return sameEndpoint(p.Endpoint, r.Place.Endpoint) }) {
+			places = append(places, *r.Place)
+		}
+	}
+	return places
 }
 
-func (env *Env) listEngine(ctx context.Context, name string) ([]engine.Listed, error) {
-	e, err := env.Engine(ctx, name, env.engineOptions())
+// engineAt connects to an engine of [Env.enginesHere].
+func (env *Env) engineAt(ctx context.Context, p facts.Place) (engine.Engine, error) {
+	o := env.engineOptions()
+	o.Endpoint, o.Context = p.Endpoint, p.Context
+	return env.Engine(ctx, p.Engine, o)
+}
+
+func (env *Env) listEngine(ctx context.Context, p facts.Place) ([]engine.Listed, error) {
+	e, err := env.engineAt(ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // down are the projects that have no container any more and have kept something, that
-// aren't listed. partial: some engine wasn't asked, or didn't answer.
-func (env *Env) down(ctx context.Context, listed []Workshop, records []*facts.Record, partial bool, o ListOptions) []Workshop {
+// aren't listed.
+func (env *Env) down(ctx context.Context, listed []Workshop, records []*facts.Record, quiet silent, o ListOptions) []Workshop {
 	kept := map[ProjectRef][]string{}
 	note := func(project, dir, what string) {
 		t := ProjectRef{Name: project, Dir: dir}
@@ -19,10 +19,16 @@ func (env *Env) down(ctx context.Context, listed []Workshop, records []*facts.Re
 			kept[t] = append(kept[t], what)
 		}
 	}
-	perhaps := map[ProjectRef]bool{} // up, on an engine that didn't answer
+	perhaps := map[ProjectRef]*facts.Place{} // up, on an engine that didn't answer
 	for _, r := range records {
 		what := "record"
-		perhaps[ProjectRef{Name: r.Project, Dir: r.Dir}] = partial && !r.Down
+		if !r.Down && quiet.has(r) {
+			at := &facts.Place{}
+			if r.Place != nil {
+				at = r.Place
+			}
+			perhaps[ProjectRef{Name: r.Project, Dir: r.Dir}] = at
+		}
 		if r.Down {
 			what = "changes"
 		}
@@ -42,8 +48,8 @@ func (env *Env) down(ctx context.Context, listed []Workshop, records []*facts.Re
 	for t, what := range kept {
 		slices.Sort(what)
 		w := Workshop{Project: t.Name, Directory: t.Dir, State: StateDown, Workers: []WorkshopWorker{}, Kept: what, Gone: !Exists(t.Dir)}
-		if perhaps[t] {
-			w.State = StateUnknown
+		if p := perhaps[t]; p != nil {
+			w.State, w.Engine, w.Endpoint = StateUnknown, p.Engine, p.Endpoint
 		}
 		if uid, known := ownerOf(t.Dir); known && uid != os.Getuid() {
 			w.Owner = &uid
@@ -61,12 +67,11 @@ type cacheOn struct {
 
 // caches are those of this user on all engines.
 func (env *Env) caches(ctx context.Context, records []*facts.Record, o ListOptions) (all []cacheOn) {
-	names := env.enginesHere()
-	if o.Engine != "" {
-		names = []string{o.Engine}
-	}
-	for _, name := range names {
-		e, err := env.Engine(ctx, name, env.engineOptions())
+	for _, p := range env.enginesHere(records) {
+		if o.Engine != "" && p.Engine != o.Engine {
+			continue
+		}
+		e, err := env.engineAt(ctx, p)
 		if err != nil {
 			continue // it was named before
 		}
@@ -75,8 +80,8 @@ func (env *Env) caches(ctx context.Context, records []*facts.Record, o ListOptio
 		cancel()
 		e.Close()
 		for _, c := range list {
-			if env.owns(name, c.Directory, recordOf(records, c.Project, c.Directory)) {
-				all = append(all, cacheOn{c, name})
+			if env.owns(p.Engine, c.Directory, recordOf(records, c.Project, c.Directory)) {
+				all = append(all, cacheOn{c, p.Engine})
 			}
 		}
 	}

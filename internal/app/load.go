@@ -144,6 +144,8 @@ type Project struct {
 	ports map[compose.PortKey]uint16
 	// missing is what a run needs on this machine. Only after Prepare.
 	missing *facts.Missing
+	// place is the engine that it was prepared for. Only after Prepare.
+	place *facts.Place
 }
 
 // Compile loads and compiles the workshop, and checks that the promises hold

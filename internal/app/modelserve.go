@@ -30,8 +30,11 @@ type ModelStart struct {
 	// Directory is the workshop's; Engine is the name of the one that it is on.
 	Directory string `json:"directory"`
 	Engine    string `json:"engine"`
-	Runtime   string `json:"runtime"` // where its socket is
-	Key       string `json:"key"`
+	// Endpoint and Context are those of the engine ([EngineOptions]).
+	Endpoint string `json:"endpoint,omitempty"`
+	Context  string `json:"context,omitempty"`
+	Runtime  string `json:"runtime"` // where its socket is
+	Key      string `json:"key"`
 	// Command starts the server in the room; Wait is how long it may take to be ready.
 	Command []string      `json:"command"`
 	Wait    time.Duration `json:"wait"`
@@ -126,6 +129,7 @@ type modelRoom struct {
 func (env *Env) enterModel(ctx context.Context, start *ModelStart, logs *modelLines) (*modelRoom, error) {
 	e, err := env.Engine(ctx, start.Engine, EngineOptions{
 		Lookup: env.Lookup, StateDir: env.StateDir(), CacheDir: env.CacheDir(), Version: env.Version, Project: start.Project,
+		Endpoint: start.Endpoint, Context: start.Context,
 	})
 	if err != nil {
 		return nil, err

@@ -78,7 +78,7 @@ func (env *Env) UpModel(ctx context.Context, m *Model, wait time.Duration, ask f
 		return err
 	}
 	return own.startModel(ctx, m, ModelStart{
-		Project: m.Name, Directory: m.Dir, Engine: r.Chosen.Name, Runtime: ready.Compiled.Facts.RuntimeDir,
+		Project: m.Name, Directory: m.Dir, Engine: r.Chosen.Name, Endpoint: info.Endpoint, Context: info.Context, Runtime: ready.Compiled.Facts.RuntimeDir,
 		Key: key, Command: service.Command(m.Service), Wait: wait,
 	})
 }

@@ -49,8 +49,8 @@ func (env *Env) lookAtPorts(ctx context.Context, whole bool) (*portsLook, error)
 		}
 	}
 	l.records, _ = facts.Records(env.recordsDir()) // the state's findings say what is wrong there
-	for _, name := range env.enginesHere() {
-		l.ask(ctx, name)
+	for _, p := range env.enginesHere(l.records) {
+		l.ask(ctx, p)
 	}
 	l.claim(ctx, leases, whole)
 	l.listen(ctx, whole)
@@ -61,10 +61,10 @@ func (env *Env) lookAtPorts(ctx context.Context, whole bool) (*portsLook, error)
 }
 
 // ask asks one engine what runs there, and at which ports.
-func (l *portsLook) ask(ctx context.Context, name string) {
+func (l *portsLook) ask(ctx context.Context, at facts.Place) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	e, err := l.Engine(ctx, name, l.engineOptions())
+	e, err := l.engineAt(ctx, at)
 	if err != nil {
 		l.partial = l.partial || !isAbsent(err)
 		return
@@ -74,7 +74,7 @@ func (l *portsLook) ask(ctx context.Context, name string) {
 	l.partial = l.partial || err != nil && !isAbsent(err)
 	here := err == nil && publishesHere(ctx, e)
 	for _, p := range list {
-		if !l.owns(name, p.Directory, recordOf(l.records, p.Project, p.Directory)) {
+		if !l.owns(at.Engine, p.Directory, recordOf(l.records, p.Project, p.Directory)) {
 			continue
 		}
 		for _, c := range p.Containers {
@@ -83,7 +83,7 @@ func (l *portsLook) ask(ctx context.Context, name string) {
 			}
 		}
 	}
-	if l.docker = l.docker || here && name == promise.Docker; !here {
+	if l.docker = l.docker || here && at.Engine == promise.Docker; !here {
 		return
 	}
 	if others, ok := e.(engine.Foreigners); ok {

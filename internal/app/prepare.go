@@ -33,6 +33,11 @@ func (env *Env) prepare(ctx context.Context, e engine.Engine, c *Project, said b
 	if err != nil {
 		return nil, EngineError(err)
 	}
+	if r, ok := e.(*Running); ok {
+		if err := env.checkPlace(ctx, r); err != nil {
+			return nil, err
+		}
+	}
 	if err := refuse(c, info); err != nil {
 		return nil, err
 	}
@@ -44,6 +49,7 @@ func (env *Env) prepare(ctx context.Context, e engine.Engine, c *Project, said b
 		return nil, err
 	}
 	ready, list := withFacts(ctx, c, o)
+	ready.place = upOn(info)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

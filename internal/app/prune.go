@@ -45,15 +45,17 @@ func (env *Env) FindUnused(ctx context.Context, o PruneOptions) ([]Unused, error
 	if p.records, err = facts.Records(env.recordsDir()); err != nil {
 		return nil, Fail(CodeFailed, "what is in use isn't known: %w", err).Hint("`workshop -p NAME down` removes the record of a project")
 	}
-	if p.listed, p.partial, err = env.listEngines(ctx, ListOptions{}); err != nil {
+	var quiet silent
+	if p.listed, quiet, err = env.listEngines(ctx, ListOptions{}, p.records); err != nil {
 		return nil, err
 	}
+	p.partial = quiet.any()
 	p.killed()
 	projects := p.projects()
-	for _, name := range env.enginesHere() {
-		if err := p.onEngine(ctx, name, projects); err != nil && ctx.Err() == nil && !isAbsent(err) {
+	for _, at := range env.enginesHere(p.records) {
+		if err := p.onEngine(ctx, at, projects); err != nil && ctx.Err() == nil && !isAbsent(err) {
 			if _, unreachable := errors.AsType[*docker.UnreachableError](err); !unreachable { // that was said
-				env.warn("engine %s: %s", name, firstLine(err))
+				env.warn("engine %s: %s", at.Engine, firstLine(err))
 			}
 			p.partial = true
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/internal/trust"
 )
@@ -14,8 +15,9 @@ import (
 const measureTime = 5 * time.Minute
 
 // onEngine adds what an engine keeps that no container uses: caches, and leftovers.
-func (p *pruner) onEngine(ctx context.Context, name string, projects places) error {
-	e, err := p.Engine(ctx, name, p.engineOptions())
+func (p *pruner) onEngine(ctx context.Context, at facts.Place, projects places) error {
+	name := at.Engine
+	e, err := p.engineAt(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -37,21 +39,22 @@ func (p *pruner) onEngine(ctx context.Context, name string, projects places) err
 			why = "its directory is gone"
 		}
 		p.add(Unused{Kind: "cache", Name: c.Cache + " of " + c.Worker + " in " + c.Directory, Engine: name, Why: why, Bytes: c.Size,
-			remove: p.with(name, func(ctx context.Context, e engine.Engine) error { return e.RemoveCache(ctx, c) })})
+			remove: p.with(at, func(ctx context.Context, e engine.Engine) error { return e.RemoveCache(ctx, c) })})
 	}
 	left, err := e.Leftovers(within)
 	if err != nil {
 		return err
 	}
 	for _, l := range left {
-		p.leftover(name, l, projects)
+		p.leftover(at, l, projects)
 	}
 	return nil
 }
 
 // leftover adds one of them, unless it is needed or another user's. Those of a project go
 // with it.
-func (p *pruner) leftover(name string, l engine.Leftover, projects places) {
+func (p *pruner) leftover(on facts.Place, l engine.Leftover, projects places) {
+	name := on.Engine
 	why := "no container uses it"
 	switch l.Kind {
 	case engine.LeftoverVolume, engine.LeftoverNetwork, engine.LeftoverContainer:
@@ -81,7 +84,7 @@ func (p *pruner) leftover(name string, l engine.Leftover, projects places) {
 			why = "it is of another version"
 		}
 	}
-	p.add(Unused{Kind: string(l.Kind), Name: l.Name, Engine: name, Why: why, Bytes: l.Bytes, remove: p.with(name, func(ctx context.Context, e engine.Engine) error { return e.RemoveLeftover(ctx, l) })})
+	p.add(Unused{Kind: string(l.Kind), Name: l.Name, Engine: name, Why: why, Bytes: l.Bytes, remove: p.with(on, func(ctx context.Context, e engine.Engine) error { return e.RemoveLeftover(ctx, l) })})
 }
 
 // ownsBuild reports whether this user had an image built: of others' images an engine
@@ -104,12 +107,12 @@ func (p *pruner) ownsBuild(l engine.Leftover) bool {
 
 // with connects to an engine for one removal. While another command is at work, what
 // seems to be unused may be what it is about to use.
-func (p *pruner) with(name string, remove func(context.Context, engine.Engine) error) func(context.Context) error {
+func (p *pruner) with(at facts.Place, remove func(context.Context, engine.Engine) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if p.isBusy() {
 			return errInUse
 		}
-		e, err := p.Engine(ctx, name, p.engineOptions())
+		e, err := p.engineAt(ctx, at)
 		if err != nil {
 			return EngineError(err)
 		}

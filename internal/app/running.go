@@ -36,6 +36,11 @@ func (env *Env) Connect(ctx context.Context, t ProjectRef, approve func(context.
 	if chosen.Name == promise.Process {
 		env.sayProcess()
 	}
+	if p := chosen.place; p != nil && p.Endpoint != "" {
+		if e, err = env.connectTo(ctx, t, p, o); err != nil {
+			return nil, err
+		}
+	}
 	if e == nil {
 		if e, err = env.Engine(ctx, chosen.Name, o); err != nil {
 			return nil, EngineError(err)
@@ -50,6 +55,9 @@ func (r *Running) Look(ctx context.Context, asked bool) (engine.Observed, error)
 	seen, err := r.Observe(ctx, r.Name)
 	if err == nil && !asked {
 		err = engine.CheckDirectory(seen, r.Dir)
+	}
+	if err == nil && len(seen.Containers) == 0 { // nothing is there: why?
+		err = r.env.checkPlace(ctx, r)
 	}
 	return seen, r.env.foreignError(r.ProjectRef, err)
 }

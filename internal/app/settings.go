@@ -234,6 +234,7 @@ func (env *Env) Set(values map[string]any, from EngineFrom) error {
 	if file := text("env_file"); file != "" {
 		s.EnvFiles = []string{file}
 	}
+	env.engineFrom = from
 	env.Settings, env.Quiet, env.Verbose = s, cast.ToBool(values["quiet"]), cast.ToBool(values["verbose"])
 	return checkEngine(s.Engine, from)
 }

@@ -37,7 +37,7 @@ func (env *Env) Watch(ctx context.Context, ready *Project, contained bool, o UpO
 		return Fail(CodeFailed, "no directory to note what is brought up in (B8): neither HOME nor XDG_STATE_HOME is set")
 	}
 	r := facts.NewRecord(env.recordsDir(), ready.Compiled, env.Settings.Project == "" && ready.run == nil && ready.modelOf == "", contained)
-	r.ModelOf = ready.modelOf
+	r.ModelOf, r.Place = ready.modelOf, ready.place
 	texts := ready.definition()
 	if r.OneOff = ready.run != nil; ready.flags {
 		r.Own = env.ownFiles(ctx, r)
@@ -390,7 +390,7 @@ func (env *Env) forget(t ProjectRef, seen engine.Observed, changed bool) error {
 	if r == nil || !changed || !Exists(r.Dir) {
 		return errors.Join(err, facts.ForgetRecord(env.recordsDir(), t.Name))
 	}
-	r.Down = true
+	r.Down, r.Place = true, nil
 	env.hint("review them: they are listed until `workshop up --accept-watched` or `workshop down --accept-watched` accepts them")
 	return errors.Join(err, r.Save())
 }

@@ -97,8 +97,12 @@ type Engine interface {
 type Info struct {
 	Kind string // "docker", "namespace", "process"
 	// Flavour is whose program answers Docker's API; empty for engines that don't speak it.
-	Flavour    Flavour
-	Endpoint   string // how it is reached, for messages
+	Flavour  Flavour
+	Endpoint string // how it is reached, for messages
+	// Context is the docker context that named the endpoint, if one did.
+	Context string
+	// ID is what the engine is known by wherever it is reached; empty for one that has none.
+	ID         string
 	Version    string
 	APIVersion string
 	OS, Arch   string // of the engine; Arch as GOARCH

@@ -27,7 +27,9 @@ type Record struct {
 	Project string
 	Dir     string // of the project, with symlinks resolved
 	// Named: the directory gave the project its name, not -p.
-	Named      bool
+	Named bool
+	// Place is the engine that it is up on; nil: noted by a version that didn't note it.
+	Place      *Place   `json:",omitempty"`
 	RuntimeDir string   // "" for an engine elsewhere
 	Roots      []string // where workers may write, at most
 	// RootIDs are the identities of roots, see [entryID], at the last `up` that a
@@ -163,7 +165,7 @@ func (r *Record) each(change func(string) string) {
 func (r *Record) With(later *Record) *Record {
 	both := *later
 	both.Granted, both.Accepted, both.Unsaid = r.Granted, r.Accepted, r.Unsaid
-	both.Named = r.Named || later.Named
+	both.Named, both.Place = r.Named || later.Named, later.Place.since(r.Place)
 	both.Roots = outermost(slices.Concat(r.Roots, later.Roots))
 	both.Openings = distinct(slices.Concat(r.openings(), later.openings()))
 	ids := map[string]string{}

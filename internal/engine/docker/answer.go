@@ -3,10 +3,8 @@ package docker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/llmdo/workshop/internal/engine"
@@ -46,9 +44,5 @@ func (e *Engine) pause(ctx context.Context, id string) error {
 
 // inspect returns the state of a container by its ID; name is for messages.
 func (e *Engine) inspect(ctx context.Context, id, name string) (container.InspectResponse, error) {
-	i, err := answer(ctx, name, func(ctx context.Context) (container.InspectResponse, error) { return e.cli.ContainerInspect(ctx, id) })
-	if isGone(err) && !cerrdefs.IsNotFound(err) {
-		err = fmt.Errorf("%w: %w", cerrdefs.ErrNotFound, err)
-	}
-	return i, err
+	return answer(ctx, name, func(ctx context.Context) (container.InspectResponse, error) { return e.cli.ContainerInspect(ctx, id) })
 }

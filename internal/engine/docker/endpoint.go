@@ -26,6 +26,16 @@ func (ep endpoint) socket() string {
 	return path
 }
 
+// Endpoint returns the address that [New] would use, and the docker context that names it;
+// "" for none.
+func Endpoint(o Options) (host, context string, err error) {
+	if o.Lookup == nil {
+		o.Lookup = func(string) (string, bool) { return "", false }
+	}
+	ep, err := findEndpoint(o)
+	return ep.host, ep.context, err
+}
+
 // findEndpoint selects the endpoint like the docker command, in this order: an
 // explicit host, an explicit context, DOCKER_HOST, DOCKER_CONTEXT, the current
 // context, the default socket.

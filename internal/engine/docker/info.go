@@ -39,7 +39,10 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 		return engine.Info{}, fmt.Errorf("the Docker Engine at %s is too old: it speaks API %s, workshop needs %s (Docker 20.10) or later", e.endpoint.host, v, MinAPIVersion)
 	}
 	out := e.describe(raw)
-	if out.Flavour = flavourOf(version); out.Flavour == engine.FlavourPodman {
+	if out.Flavour = flavourOf(version); out.Flavour == engine.FlavourDocker {
+		out.ID = raw.ID // podman makes a new one for each answer
+	}
+	if out.Flavour == engine.FlavourPodman {
 		own, err := e.libpod(ctx)
 		if err != nil {
 			return engine.Info{}, e.explain(err)
@@ -59,7 +62,7 @@ func (e *Engine) describe(raw system.Info) engine.Info {
 		return slices.ContainsFunc(raw.SecurityOptions, func(s string) bool { return strings.HasPrefix(s, "name="+name) || s == name })
 	}
 	return engine.Info{
-		Kind: promise.Docker, Endpoint: e.endpoint.host, Version: raw.ServerVersion, APIVersion: e.cli.ClientVersion(),
+		Kind: promise.Docker, Endpoint: e.endpoint.host, Context: e.endpoint.context, Version: raw.ServerVersion, APIVersion: e.cli.ClientVersion(),
 		OS: raw.OSType, Arch: goarch(raw.Architecture), Local: local,
 		DataRoot: raw.DockerRootDir, Runtimes: slices.Sorted(maps.Keys(raw.Runtimes)), DefaultRuntime: raw.DefaultRuntime,
 		IPv6: hasIPv6(local), Socket: e.endpoint.socket(),

@@ -69,16 +69,10 @@ func (r *run) step(ctx context.Context, s engine.Step) error {
 
 // ignoreGone accepts that somebody else removed the object.
 func ignoreGone(err error) error {
-	if isGone(err) {
+	if cerrdefs.IsNotFound(err) {
 		return nil
 	}
 	return err
-}
-
-// isGone reports whether an error is that an object doesn't exist: podman has an error of
-// its own for a container that was removed during the call.
-func isGone(err error) bool {
-	return err != nil && (cerrdefs.IsNotFound(err) || strings.Contains(err.Error(), "no such container"))
 }
 
 // conflict marks an engine's error as an [engine.ConflictError] if the project has

@@ -62,7 +62,7 @@ func closed(err error) bool {
 // the engine may have ended, and returns other errors unchanged.
 func (e *Engine) explain(err error) error {
 	if err != nil && closed(err) {
-		return &UnreachableError{Endpoint: e.endpoint.host, Err: errors.New("it closed the connection"), Hint: "if it has ended, start it, and run the command again"}
+		return fmt.Errorf("the engine at %s closed the connection (%w): if it has ended, start it, and run the command again", e.endpoint.host, err)
 	}
 	if err == nil || !client.IsErrConnectionFailed(err) && !strings.Contains(err.Error(), "permission denied while trying to connect") {
 		return err
