@@ -1,6 +1,10 @@
 package initimage
 
-import "github.com/klauspost/compress/zstd"
+import (
+	"bytes"
+
+	"github.com/klauspost/compress/zstd"
+)
 
 // Pack compresses a program with zstd, reproducibly; [unpack] reverses it.
 func Pack(program []byte) []byte {
@@ -18,6 +22,8 @@ func encode(program []byte, o ...zstd.EOption) []byte {
 		panic(err) // constant options
 	}
 	defer w.Close()
+	program = bytes.Clone(program)
+	absolute(program)
 	return w.EncodeAll(program, nil)
 }
 
@@ -28,5 +34,7 @@ func unpack(packed []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	return r.DecodeAll(packed, nil)
+	program, err := r.DecodeAll(packed, nil)
+	relative(program)
+	return program, err
 }
