@@ -142,8 +142,8 @@ type Daemon struct {
 	OperatingSystem string // "Debian GNU/Linux 12 (bookworm)"
 	CgroupVersion   string // "1" or "2"
 	Rootless        bool
-	// IDs is how many ids a rootless engine maps into its containers.
-	IDs         int64
+	// UIDs and GIDs are how many ids a rootless podman maps into its containers.
+	UIDs, GIDs  int64
 	UserRemap   bool // userns-remap: ids in containers aren't those of the machine
 	LiveRestore bool // containers go on while it restarts
 	SELinux     bool // it labels containers

@@ -18,6 +18,8 @@ type Asked struct {
 	UID, GID string
 	// UIDMap and GIDMap are as in a report; empty: those of this machine.
 	UIDMap, GIDMap string
+	// Group is a supplementary group that the engine adds, the caller's; empty: none.
+	Group string
 	// Unmapped: groups of the caller that its user namespace doesn't map are kept.
 	Unmapped     bool
 	Capabilities uint64 // exactly these
@@ -73,7 +75,7 @@ func UnseenMade(i Info) (out []Unseen) {
 			Unseen{"kernel", "B30", []string{"kernel version"}, "the engine is not on this machine: the kernels of its containers are compared with each other"},
 			Unseen{"namespaces", "B6", []string{"mnt namespace", "pid namespace", "ipc namespace", "uts namespace", "cgroup namespace"}, "the engine is not on this machine: its own namespaces are not known here"},
 			Unseen{"id-maps", "B4", []string{"uid map", "gid map"}, "the engine is not on this machine: its own ids are not known here"})
-	case i.Daemon.Rootless || i.MappedIDs() != "":
+	case i.Daemon.Rootless && i.Flavour != FlavourPodman || i.MappedIDs() != "":
 		out = append(out, Unseen{"id-maps", "B4", []string{"uid map", "gid map"}, "the engine maps ids as it chooses"})
 	}
 	// podman's API has no word for it (see the finding "cgroup-names" of the dialect).
@@ -234,7 +236,7 @@ const overflowID = "65534"
 func (c *comparison) groups() (string, string) {
 	own, _, _ := strings.Cut(c.r.Status["Gid"], " ")
 	found := slices.DeleteFunc(strings.Fields(c.r.Status["Groups"]), func(g string) bool {
-		return g == own || c.Unmapped && g == overflowID
+		return g == own || g == c.Group || c.Unmapped && g == overflowID
 	})
 	return "", strings.Join(found, " ")
 }

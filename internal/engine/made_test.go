@@ -114,6 +114,12 @@ var madeCases = []struct {
 		r.Mounts = append(r.Mounts, made.Mount{Target: "/data", Type: "ext4"})
 	}, "writable mounts: asked none, found /data (ext4)"},
 	{"a writable kernel file system", mount("/sys", func(m *made.Mount) { m.ReadOnly = false }), "writable mounts: asked none, found /sys (sysfs)"},
+	{"a bound device", func(_ *Asked, _ *Known, r *made.Report) {
+		r.Mounts = append(r.Mounts, made.Mount{Target: "/dev/null", Type: "devtmpfs"})
+	}, ""},
+	{"another bound device", func(_ *Asked, _ *Known, r *made.Report) {
+		r.Mounts = append(r.Mounts, made.Mount{Target: "/dev/sda", Type: "devtmpfs"})
+	}, "writable mounts: asked none, found /dev/sda (devtmpfs)"},
 	{"a /dev without a size", mount("/dev", func(m *made.Mount) { m.Size = 0 }), "writable mounts: asked none, found /dev (tmpfs)"},
 	{"another file for a hidden one", mount("/proc/kcore", func(m *made.Mount) { m.Null = false }), "writable mounts: asked none, found /proc/kcore (tmpfs)"},
 	{"root", field("Uid", "0 0 0 0"), "uid: asked 1000, found 0"},
@@ -124,6 +130,8 @@ var madeCases = []struct {
 	}, "uid: asked any but 0, found 0"},
 	{"another group", func(_ *Asked, _ *Known, r *made.Report) { r.Status["Gid"], r.Status["Groups"] = "0 0 0 0", "" }, "gid: asked 1000, found 0"},
 	{"more groups", field("Groups", "0 1000"), "groups: asked none, found 0"},
+	{"the caller's group", func(a *Asked, _ *Known, r *made.Report) { a.Group, r.Status["Groups"] = "100", "100 1000" }, ""},
+	{"another than the caller's group", func(a *Asked, _ *Known, r *made.Report) { a.Group, r.Status["Groups"] = "100", "0 100" }, "groups: asked none, found 0"},
 	{"groups that aren't mapped", func(a *Asked, _ *Known, r *made.Report) { a.Unmapped, r.Status["Groups"] = true, "1000 65534" }, ""},
 	{"groups that aren't mapped, as root", field("Groups", "65534"), "groups: asked none, found 65534"},
 	{"mapped uids", func(_ *Asked, _ *Known, r *made.Report) { r.UIDMap = "0 100000 65536" }, "uid map: asked 0 0 4294967295, found 0 100000 65536"},

@@ -23,7 +23,7 @@ func (e *Engine) dialectFacts(i engine.Info, dir string) dialect.Facts {
 	processes, files := ownLimits()
 	return dialect.Facts{
 		Flavour: i.Flavour, Local: i.Local, DefaultRuntime: i.DefaultRuntime, CgroupVersion: i.Daemon.CgroupVersion, CgroupV1: e.opts.CgroupV1,
-		Rootless: i.Daemon.Rootless, IDs: i.Daemon.IDs, UID: os.Getuid(), GID: os.Getgid(), SELinux: i.Daemon.SELinux, Processes: processes, Files: files, Dir: dir,
+		Rootless: i.Daemon.Rootless, IDs: min(i.Daemon.UIDs, i.Daemon.GIDs), UID: os.Getuid(), GID: os.Getgid(), SELinux: i.Daemon.SELinux, Processes: processes, Files: files, Dir: dir,
 	}
 }
 

@@ -79,7 +79,7 @@ func (p *libpodInfo) addTo(i *engine.Info) {
 		Memory: has("memory"), Swap: has("memory"), CPU: has("cpu"), PIDs: has("pids"), Seccomp: h.Security.SeccompEnabled,
 	}
 	i.Daemon.Rootless, i.Daemon.SELinux = h.Security.Rootless, h.Security.SELinuxEnabled
-	i.Daemon.IDs = min(sum(h.IDMappings.UIDMap), sum(h.IDMappings.GIDMap))
+	i.Daemon.UIDs, i.Daemon.GIDs = sum(h.IDMappings.UIDMap), sum(h.IDMappings.GIDMap)
 }
 
 func sum(all []idMap) (n int64) {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
@@ -70,6 +72,10 @@ func madeAsked(role compose.Role, c *creation, info engine.Info) (engine.Asked, 
 	if uid, gid, ok := strings.Cut(c.config.User, ":"); ok && strings.Trim(uid+gid, "0123456789") == "" {
 		a.UID, a.GID = uid, gid
 	}
+	if info.Flavour == engine.FlavourPodman && info.Daemon.Rootless {
+		uid, gid := os.Getuid(), os.Getgid()
+		a.UIDMap, a.GIDMap, a.Group = keptID(int64(uid), info.Daemon.UIDs), keptID(int64(gid), info.Daemon.GIDs), strconv.Itoa(gid)
+	}
 	has := []string(h.CapAdd)
 	if info.Flavour == engine.FlavourPodman { // whose inspection, at a restart, is relative to its default capabilities
 		has = podmanCapabilities(side{host: h})
@@ -96,6 +102,13 @@ func madeAsked(role compose.Role, c *creation, info engine.Info) (engine.Asked, 
 		a.Mounts = append(a.Mounts, m)
 	}
 	return a, nil
+}
+
+// keptID is the map of ids of a container with podman's keep-id (user_namespaces(7)): the
+// caller, who is 0 in podman's own user namespace, has the same id as on the machine, and
+// the others of n follow each other.
+func keptID(id, n int64) string {
+	return fmt.Sprintf("0 1 %d, %d 0 1, %d %d %d", id, id, id+1, id+1, n-id-1)
 }
 
 // limitsAsked are the limits that the engine can enforce.
