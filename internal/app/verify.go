@@ -280,7 +280,7 @@ func (v *verification) judge(more []verify.Line) {
 		if o == nil {
 			continue
 		}
-		lines = append(lines, verify.Services(c.Service, c.Role == compose.RoleRoom.String(), o)...)
+		lines = append(lines, verify.Services(c.Service, c.Role == compose.RoleRoom.String(), c.NotHeld, o)...)
 		if c.Role == compose.RoleGuard.String() {
 			lines = append(lines, v.guardLines(o)...)
 		}

@@ -115,10 +115,13 @@ var madeCases = []struct {
 	}, "writable mounts: asked none, found /data (ext4)"},
 	{"a writable kernel file system", mount("/sys", func(m *made.Mount) { m.ReadOnly = false }), "writable mounts: asked none, found /sys (sysfs)"},
 	{"a bound device", func(_ *Asked, _ *Known, r *made.Report) {
-		r.Mounts = append(r.Mounts, made.Mount{Target: "/dev/null", Type: "devtmpfs"})
+		r.Mounts = append(r.Mounts, made.Mount{Target: "/dev/null", Type: "devtmpfs", Device: "null"})
 	}, ""},
+	{"another device for a harmless one", func(_ *Asked, _ *Known, r *made.Report) {
+		r.Mounts = append(r.Mounts, made.Mount{Target: "/dev/null", Type: "devtmpfs", Device: "sda"})
+	}, "writable mounts: asked none, found /dev/null (devtmpfs)"},
 	{"another bound device", func(_ *Asked, _ *Known, r *made.Report) {
-		r.Mounts = append(r.Mounts, made.Mount{Target: "/dev/sda", Type: "devtmpfs"})
+		r.Mounts = append(r.Mounts, made.Mount{Target: "/dev/sda", Type: "devtmpfs", Device: "sda"})
 	}, "writable mounts: asked none, found /dev/sda (devtmpfs)"},
 	{"a /dev without a size", mount("/dev", func(m *made.Mount) { m.Size = 0 }), "writable mounts: asked none, found /dev (tmpfs)"},
 	{"another file for a hidden one", mount("/proc/kcore", func(m *made.Mount) { m.Null = false }), "writable mounts: asked none, found /proc/kcore (tmpfs)"},

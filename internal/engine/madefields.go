@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,7 +91,7 @@ func (c *comparison) writable() (string, string) {
 		case slices.ContainsFunc(c.Mounts, func(a AskedMount) bool { return a.Target == m.Target }):
 		case KernelMounts[m.Target] == m.Type:
 		case m.Target == "/dev" && m.Type == "tmpfs" && m.Size > 0:
-		case m.Type == "devtmpfs" && path.Dir(m.Target) == "/dev" && slices.Contains(HarmlessDevices, path.Base(m.Target)): // without root a node is bound
+		case m.Device != "" && m.Target == "/dev/"+m.Device && slices.Contains(HarmlessDevices, m.Device): // without root a node is bound
 		case m.Null && (subpath.Within(m.Target, "/proc") || subpath.Within(m.Target, "/sys")):
 		default:
 			found = append(found, fmt.Sprintf("%s (%s)", m.Target, m.Type))

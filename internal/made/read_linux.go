@@ -82,6 +82,9 @@ func (r *Report) mounts(all []procinfo.Mount) {
 			Target: m.Target, Type: m.Type, ReadOnly: m.ReadOnly(), NoSetuid: m.Has("nosuid"), NoDevice: m.Has("nodev"), NoExec: m.Has("noexec"),
 			Size: m.Size(), Null: m.Root == "/null",
 		})
+		if m.Type == "devtmpfs" {
+			r.Mounts[len(r.Mounts)-1].Device = strings.TrimPrefix(m.Root, "/")
+		}
 	}
 	for _, p := range masked {
 		if _, err := os.Lstat(p); errors.Is(err, os.ErrNotExist) {

@@ -73,6 +73,8 @@ type Mount struct {
 	NoDevice bool   `json:"nodev,omitempty"`
 	NoExec   bool   `json:"noexec,omitempty"`
 	Size     int64  `json:"size,omitempty"` // of a memory file system, in bytes
+	// Device is the name of the machine's device node that is bound there; empty: none is.
+	Device string `json:"device,omitempty"`
 	// Null: it is /dev/null, which hides a file.
 	Null bool `json:"null,omitempty"`
 }

@@ -77,6 +77,7 @@ func (w *Worker) fileSystem() Line {
 		case m.Peers && slices.ContainsFunc(w.Mounts, func(x Mount) bool { return !x.Copy && subpath.Within(m.Target, x.Target) }):
 			e.outside(false, "mounts of this machine are handed on to %s", m.Target)
 		case m.ReadOnly(), m.Size() > 0, engine.KernelMounts[m.Target] == m.Type:
+		case m.Type == "devtmpfs" && slices.Contains(engine.HarmlessDevices, strings.TrimPrefix(m.Root, "/")): // a node of the machine's, bound without root
 		case slices.ContainsFunc(allowed, func(t string) bool { return subpath.Within(m.Target, t) }):
 		default:
 			w.writes(e.outside, e, "%s is mounted rw ("+m.Type+")", m.Target)

@@ -56,7 +56,7 @@ func (w *Worker) namespaces(e *evidence, p *Process) {
 		is, here := p.Namespaces[kind], p.Here[kind]
 		switch {
 		case here == "":
-		case is == here && kind == "cgroup" && slices.Contains(w.NotHeld, "B6"):
+		case kind == "cgroup" && slices.Contains(w.NotHeld, "B6") && (is == here || w.Seen["ns.cgroup"].Seen == here):
 			e.tried("not its cgroup namespace, which your settings waive")
 		case is == here:
 			e.outside(false, "its %s namespace is this machine's (%s)", kind, is)

@@ -1,5 +1,7 @@
 package verify
 
+import "slices"
+
 // Judge judges what was seen of a worker.
 func Judge(w *Worker) []Line {
 	if w.Unseen != "" {
@@ -56,8 +58,9 @@ func (p *Process) unread(e *evidence, part string) bool {
 	return is
 }
 
-// Services judges what was seen of a room or the guard.
-func Services(name string, isRoom bool, o *Outside) []Line {
+// Services judges what was seen of a room or the guard. notHeld are the promises that a user
+// waived.
+func Services(name string, isRoom bool, notHeld []string, o *Outside) []Line {
 	caps := about("B1", name)
 	caps.tried("the capability sets of its main process")
 	priv := about("B2", name)
@@ -83,7 +86,11 @@ func Services(name string, isRoom bool, o *Outside) []Line {
 	if s := o.settings(); s != nil {
 		s.privileges(priv)
 	}
-	return []Line{caps.line(), priv.line(), lim.line()}
+	limits := lim.line()
+	if slices.Contains(notHeld, "B5") {
+		limits = notTested("B5", name, limitsWaived)
+	}
+	return []Line{caps.line(), priv.line(), limits}
 }
 
 // GuardRestarts judges what brings the guard back (B29).

@@ -7,9 +7,11 @@ import (
 	"strings"
 )
 
+const limitsWaived = "waived at `up` by --without-limits"
+
 func (w *Worker) limits() Line {
 	if slices.Contains(w.NotHeld, "B5") {
-		return notTested("B5", w.Name, "waived at `up` by --without-limits")
+		return notTested("B5", w.Name, limitsWaived)
 	}
 	e := about("B5", w.Name)
 	e.tried("the files of its control groups")

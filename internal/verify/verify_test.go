@@ -453,7 +453,7 @@ func TestServices(t *testing.T) {
 		o := soundOutside()
 		change(o.Process)
 		var out []string
-		for _, l := range Services("service", isRoom, o) {
+		for _, l := range Services("service", isRoom, nil, o) {
 			out = append(out, l.Promise+" "+string(l.Verdict))
 		}
 		return strings.Join(out, ", ")

@@ -60,7 +60,7 @@ func Look(pid int, sure bool) (*verify.Process, error) {
 	if text, err := readAll(dir, "mountinfo"); err != nil {
 		p.Unread["mounts"] = err.Error()
 	} else {
-		p.Mounts = procinfo.Mounts(text)
+		p.Mounts = procinfo.Reachable(procinfo.Mounts(text))
 	}
 	if text, err := readAll(dir, "net/dev"); err != nil {
 		p.Unread["interfaces"] = err.Error()
