@@ -63,7 +63,7 @@ test-short: ## what needs neither root nor an engine
 test-race: ## guard, room and supervisor with the race detector
 	scripts/race
 
-test-vm: ## what depends on the kernel, on another one (6.1, in a virtual machine): control groups of version 2 alone, and of 1; no netfilter; systemd
+test-vm: ## what depends on the kernel, on another one (6.1, in a virtual machine): control groups of version 2 alone, and of 1; no netfilter; systemd; podman without root
 	scripts/vm --swap --test ./internal/lib/cgroup
 	scripts/vm --rootless --swap --test ./internal/lib/cgroup -run TestReal
 	scripts/vm --cgroup 1 --swap --test ./internal/lib/cgroup
@@ -71,6 +71,7 @@ test-vm: ## what depends on the kernel, on another one (6.1, in a virtual machin
 	scripts/vm --netfilter none --test ./internal/guard -run AnyIP
 	$(MAKE) build ARCHES=amd64
 	VM_TIMEOUT=900 scripts/vm --systemd --with "$$(command -v install)" "$$(cat scripts/vm-scope)"
+	scripts/vm --podman "$$(cat scripts/vm-podman)"
 
 test-breaks: build ## breaks each promise, each check of the guard and of the fences once, and expects exactly its tests to fail
 	scripts/with-engine $(GO) run ./e2e/breaks/checks

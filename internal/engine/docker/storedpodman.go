@@ -26,6 +26,7 @@ var shownBy = map[engine.Flavour][]shownRow{
 		{"MaskedPaths", "not shown", nil},
 		{"ReadonlyPaths", "not shown", nil},
 		{"LogConfig", "not shown by Docker's API", nil},
+		{"CgroupParent", "a slice of systemd's, where that has the groups", func(s side) []string { return without(word(s.host.CgroupParent), podmanSlices) }},
 		{"PidMode", "a namespace of its own is private", func(s side) []string { return podmanNamespace(string(s.host.PidMode)) }},
 		{"UTSMode", "a namespace of its own is private", func(s side) []string { return podmanNamespace(string(s.host.UTSMode)) }},
 		{"IpcMode", "a namespace of its own is shareable", func(s side) []string { return podmanNamespace(string(s.host.IpcMode)) }},
@@ -60,6 +61,10 @@ func rowsOf(f engine.Flavour) []storedRow {
 	}
 	return out
 }
+
+// podmanSlices are where systemd has the containers of root and of a user for which no
+// parent is named (podman: libpod/runtime_ctr.go, SystemdDefaultCgroupParent).
+var podmanSlices = []string{"machine.slice", "user.slice"}
 
 // podmanDefaults are the capabilities of a container for which none are named
 // (containers/common: pkg/config/default.go of 4.3).

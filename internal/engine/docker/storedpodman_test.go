@@ -56,6 +56,7 @@ func TestStoredFindsOnPodman(t *testing.T) {
 		one(func(h *container.HostConfig) { delete(h.Tmpfs, "/run") }, "B3", "Tmpfs", "/run:mode=0755,nodev,noexec,nosuid,ro,size=64k", ""),
 		one(func(h *container.HostConfig) { h.Memory = 0 }, "B5", "Memory", "67108864", ""),
 		one(func(h *container.HostConfig) { h.Ulimits[0].Hard = 1 << 20 }, "B5", "Ulimits", "nofile=4096:4096", "nofile=4096:1048576"),
+		one(func(h *container.HostConfig) { h.CgroupParent = "/other" }, "B5", "CgroupParent", "", "/other"),
 		one(func(h *container.HostConfig) { h.PidMode = "host" }, "B6", "PidMode", "", "host"),
 		one(func(h *container.HostConfig) { h.UTSMode = "host" }, "B6", "UTSMode", "", "host"),
 		one(func(h *container.HostConfig) { h.IpcMode = "host" }, "B6", "IpcMode", "", "host"),
