@@ -174,10 +174,14 @@ func (env *Env) otherDocker(ctx context.Context) []doctor.Finding {
 
 // engineWords is an engine in a few words.
 func engineWords(i engine.Info) string {
-	if i.Kind != promise.Docker {
+	if i.Flavour == "" {
 		return "the " + i.Kind + " engine"
 	}
-	text := "Docker " + i.Version + " at " + i.Endpoint
+	name := string(i.Flavour)
+	if i.Flavour == engine.FlavourDocker {
+		name = "Docker"
+	}
+	text := name + " " + i.Version + " at " + i.Endpoint
 	if v := i.Daemon.CgroupVersion; v != "" {
 		text += ", cgroups of version " + v
 	}

@@ -47,12 +47,18 @@ type EngineOptions struct {
 func Engines(ctx context.Context, name string, o EngineOptions) (engine.Engine, error) {
 	init := initimage.Default().Else(initbuild.For(ctx, initbuild.Options{CacheDir: o.CacheDir, Lookup: o.Lookup, Say: o.Say}))
 	switch name {
-	case "", promise.Docker:
-		host := o.Endpoint
-		if o.Context != "" {
-			host = "" // it has precedence
+	case "", promise.Docker, promise.Podman:
+		own := docker.Options{
+			Host: o.Endpoint, Context: o.Context, Init: init, Lookup: o.Lookup, ApproveBuild: dockerBuild(o.ApproveBuild),
+			WithoutLimits: o.WithoutLimits, CgroupV1: o.Podman.CgroupV1,
 		}
-		return docker.New(ctx, docker.Options{Host: host, Context: o.Context, Init: init, Lookup: o.Lookup, ApproveBuild: dockerBuild(o.ApproveBuild), WithoutLimits: o.WithoutLimits, CgroupV1: o.Podman.CgroupV1})
+		if o.Context != "" {
+			own.Host = "" // it has precedence
+		}
+		if name == promise.Podman {
+			own.Flavour = engine.FlavourPodman
+		}
+		return docker.New(ctx, own)
 	case promise.Namespace:
 		var own namespace.Options
 		if o.StateDir != "" && o.CacheDir != "" {

@@ -128,7 +128,7 @@ func (env *Env) xdg(variable, fallback string) string {
 func (env *Env) Places() map[string]string {
 	out := map[string]string{}
 	for variable, usual := range map[string]string{
-		"DOCKER_HOST": "", "DOCKER_CONTEXT": "",
+		"DOCKER_HOST": "", "DOCKER_CONTEXT": "", "CONTAINER_HOST": "",
 		"XDG_CONFIG_HOME": filepath.Join(env.Home, ".config"), "XDG_STATE_HOME": filepath.Join(env.Home, ".local", "state"),
 		"XDG_CACHE_HOME": filepath.Join(env.Home, ".cache"), "XDG_RUNTIME_DIR": fmt.Sprintf("/run/user/%d", os.Getuid()),
 	} {

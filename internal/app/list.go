@@ -244,7 +244,7 @@ func recordOf(all []*facts.Record, project, dir string) *facts.Record {
 // owns reports whether something on an engine is this user's to manage: the engine is
 // theirs alone, they brought the project up, its directory is theirs, or they are root.
 func (env *Env) owns(engine, dir string, r *facts.Record) bool {
-	if engine != promise.Docker || r != nil || os.Getuid() <= 0 {
+	if slices.Contains(ownState, engine) || r != nil || os.Getuid() <= 0 {
 		return true
 	}
 	uid, known := ownerOf(dir)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,7 +72,7 @@ func (p *pruner) leftover(on facts.Place, l engine.Leftover, projects places) {
 			return
 		}
 	case engine.LeftoverImage:
-		if l.Needed && !p.all || name == promise.Docker && !p.ownsBuild(l) {
+		if l.Needed && !p.all || !slices.Contains(ownState, name) && !p.ownsBuild(l) {
 			return
 		}
 	default:

@@ -67,7 +67,7 @@ func TestEveryFlagCompletes(t *testing.T) {
 		t.Errorf("only %d flags were seen", flags)
 	}
 	for flag, want := range map[string][]string{
-		"engine": {"auto", "docker", "namespace", "process"}, "isolation": {"process"}, "worker": {"one"},
+		"engine": {"auto", "docker", "podman", "namespace", "process"}, "isolation": {"process"}, "worker": {"one"},
 		"format": {"text", "json", "sarif", "github", "table", "yaml", "iptables"}, "print-config": {"claude"},
 	} {
 		for _, v := range want {

@@ -95,7 +95,7 @@ type Engine interface {
 
 // Info describes an engine.
 type Info struct {
-	Kind string // "docker", "namespace", "process"
+	Kind string // "docker", "podman", "namespace", "process"
 	// Flavour is whose program answers Docker's API; empty for engines that don't speak it.
 	Flavour  Flavour
 	Endpoint string // how it is reached, for messages
@@ -134,7 +134,7 @@ type Flavour string
 // The flavours that are known.
 const (
 	FlavourDocker Flavour = promise.Docker
-	FlavourPodman Flavour = "podman"
+	FlavourPodman Flavour = promise.Podman
 )
 
 // Daemon is how the daemon of an engine is set up.

@@ -7,6 +7,7 @@
 package promise
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -32,12 +33,13 @@ const (
 // The engines, by the names that --engine takes.
 const (
 	Docker    = "docker"
+	Podman    = "podman"
 	Namespace = "namespace"
 	Process   = "process"
 )
 
 // Engines are all of them, the default first.
-func Engines() []string { return []string{Docker, Namespace, Process} }
+func Engines() []string { return []string{Docker, Podman, Namespace, Process} }
 
 // Kept says how an engine keeps a promise, or that it doesn't.
 type Kept struct {
@@ -59,6 +61,8 @@ func Of(engine, id string) Kept {
 		switch engine {
 		case Docker:
 			return Kept{ID: id, Held: true, How: row.docker}
+		case Podman:
+			return Kept{ID: id, Held: true, How: cmp.Or(onPodman[id], row.docker)}
 		case Namespace:
 			return Kept{ID: id, Held: true, How: row.namespace}
 		case Process:

@@ -30,7 +30,7 @@ func (a *Program) AddGlobalFlags(f *pflag.FlagSet, fileShorthand bool) {
 	}
 	f.StringVarP(&g.file, "file", short, g.file, "the workshop file (default: workshop.yaml here or above)")
 	f.StringVarP(&g.project, "project-name", "p", g.project, "name on the engine (default: the workshop's name)")
-	f.StringVar(&g.engine, "engine", g.engine, "the engine that runs the workshop: auto, docker, namespace or process")
+	f.StringVar(&g.engine, "engine", g.engine, "the engine that runs the workshop: auto, docker, podman, namespace or process")
 	f.StringVar(&g.engine, "isolation", g.engine, "another name of --engine, as in the file")
 	f.BoolVar(&g.forceProcess, "force-process", false, "allow process mode in continuous integration")
 	f.StringVar(&g.format, "format", g.format, "form of the output, as the command offers it")

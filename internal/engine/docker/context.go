@@ -1,6 +1,7 @@
 package docker
 
 import (
+	stdcontext "context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -46,6 +47,22 @@ func fromContext(dir, name string) (reach, error) {
 	return reach{EndpointMetaBase: base, tls: secrets}, nil
 }
 
+// dialTime bounds a connection to a unix socket, whose queue may be full.
+const dialTime = 5 * time.Second
+
+// dialSocket connects to a unix socket, and judges who listens there.
+func dialSocket(ctx stdcontext.Context, path string) (net.Conn, error) {
+	c, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPeer(c); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
 // options returns the client options: ssh for an ssh address, TLS if the context has
 // keys or turns verification off.
 func (r reach) options() ([]client.Opt, error) {
@@ -65,7 +82,10 @@ func (r reach) options() ([]client.Opt, error) {
 		}, version...), nil
 	}
 	opts := []client.Opt{client.WithHost(r.Host)}
-	scheme, _, _ := strings.Cut(r.Host, "://")
+	scheme, path, _ := strings.Cut(r.Host, "://")
+	if scheme == "unix" {
+		opts = append(opts, client.WithDialContext(func(ctx stdcontext.Context, _, _ string) (net.Conn, error) { return dialSocket(ctx, path) }))
+	}
 	if local := scheme == "unix" || scheme == "npipe" || scheme == "fd"; !local && (r.tls != nil || r.SkipTLSVerify) {
 		config, err := r.tlsConfig()
 		if err != nil {

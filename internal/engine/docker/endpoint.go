@@ -8,6 +8,8 @@ import (
 	"github.com/docker/cli/cli/config"
 	"github.com/docker/docker/client"
 	"github.com/docker/go-connections/tlsconfig"
+
+	"github.com/llmdo/workshop/internal/engine"
 )
 
 // endpoint is the address of an engine.
@@ -38,10 +40,16 @@ func Endpoint(o Options) (host, context string, err error) {
 
 // findEndpoint selects the endpoint like the docker command, in this order: an
 // explicit host, an explicit context, DOCKER_HOST, DOCKER_CONTEXT, the current
-// context, the default socket.
+// context, the default socket. podman's is found by [podmanHost].
 func findEndpoint(o Options) (endpoint, error) {
 	env := func(name string) string { v, _ := o.Lookup(name); return v }
 	host, name := o.Host, o.Context
+	if host == "" && o.Flavour == engine.FlavourPodman {
+		var err error
+		if host, err = podmanHost(env); err != nil {
+			return endpoint{}, err
+		}
+	}
 	if host == "" && name == "" {
 		host = env(client.EnvOverrideHost)
 	}

@@ -20,6 +20,9 @@ type Options struct {
 	Host string
 	// Context names a docker context; Host has precedence.
 	Context string
+	// Flavour is the one that must answer; empty: any. It also decides where the endpoint
+	// is looked for.
+	Flavour engine.Flavour
 	// Lookup returns variables of the environment; nil: none is set.
 	Lookup func(string) (string, bool)
 	// ApproveBuild is called for every build of a plan before its first step. An
@@ -64,7 +67,7 @@ func New(_ context.Context, o Options) (*Engine, error) {
 	}
 	cli, err := client.NewClientWithOpts(ep.opts...)
 	if err != nil {
-		return nil, &UnreachableError{Endpoint: ep.host, Err: err}
+		return nil, &UnreachableError{Endpoint: ep.host, Flavour: o.Flavour, Err: err}
 	}
 	e := &Engine{cli: cli, endpoint: ep, opts: o, init: o.Init}
 	if e.init == nil {

@@ -2,6 +2,8 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
@@ -16,7 +19,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/docker/dialect"
-	"github.com/llmdo/workshop/internal/promise"
+	"github.com/llmdo/workshop/internal/lib/clip"
 )
 
 // Info describes the engine. The result is cached for the lifetime of e.
@@ -27,20 +30,32 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 		return e.info(ctx)
 	}
 	_ = e.Ping(ctx) // before concurrent calls; if it fails, they report it
+	within, cancel := context.WithTimeoutCause(ctx, answerTime, errSilent)
+	defer cancel()
 	var raw system.Info
 	var version types.Version
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := errgroup.WithContext(within)
 	g.Go(func() (err error) { raw, err = e.cli.Info(gctx); return err })
 	g.Go(func() (err error) { version, err = e.cli.ServerVersion(gctx); return err })
 	if err := g.Wait(); err != nil {
-		return engine.Info{}, e.explain(err)
+		if context.Cause(within) == errSilent {
+			err = e.silent()
+		}
+		return engine.Info{}, e.explain(notDocker(e, err))
+	}
+	if raw.ServerVersion == "" || raw.OSType == "" || version.APIVersion == "" {
+		return engine.Info{}, e.foreignAnswer("its answers name no version")
 	}
 	if v := e.cli.ClientVersion(); versions.LessThan(v, MinAPIVersion) {
 		return engine.Info{}, fmt.Errorf("the Docker Engine at %s is too old: it speaks API %s, workshop needs %s (Docker 20.10) or later", e.endpoint.host, v, MinAPIVersion)
 	}
 	out := e.describe(raw)
-	if out.Flavour = flavourOf(version); out.Flavour == engine.FlavourDocker {
+	out.Flavour = flavourOf(version)
+	if out.Kind = string(out.Flavour); out.Flavour == engine.FlavourDocker {
 		out.ID = raw.ID // podman makes a new one for each answer
+	}
+	if want := e.opts.Flavour; want == engine.FlavourPodman && out.Flavour != want {
+		return engine.Info{}, &engine.RefusedError{Reason: fmt.Sprintf("%s answers at %s, not podman", out.Flavour, out.Endpoint), Do: "use it as what it is: `--engine docker` with DOCKER_HOST"}
 	}
 	if out.Flavour == engine.FlavourPodman {
 		own, err := e.libpod(ctx)
@@ -56,13 +71,34 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	return out, nil
 }
 
+// notDocker names an answer that isn't one of Docker's API.
+func notDocker(e *Engine, err error) error {
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	_, kind := errors.AsType[*json.UnmarshalTypeError](err)
+	// The client's Info keeps the text of the decoder's error only.
+	if syntax || kind || cerrdefs.IsNotFound(err) || strings.HasPrefix(err.Error(), "Error reading remote info: ") && !closed(err) {
+		return e.foreignAnswer(err.Error())
+	}
+	return err
+}
+
+func (e *Engine) foreignAnswer(why string) error {
+	return &UnreachableError{
+		Endpoint: e.endpoint.host, Flavour: e.opts.Flavour, Err: fmt.Errorf("what listens there doesn't speak Docker's API (%s)", clip.Text(why, maxQuoted)),
+		Hint: "name the engine's own socket in DOCKER_HOST, or choose another engine: `--engine namespace`",
+	}
+}
+
+// maxQuoted bounds, in bytes, what is quoted of a foreign answer.
+const maxQuoted = 200
+
 func (e *Engine) describe(raw system.Info) engine.Info {
 	local := e.isLocal(raw)
 	security := func(name string) bool {
 		return slices.ContainsFunc(raw.SecurityOptions, func(s string) bool { return strings.HasPrefix(s, "name="+name) || s == name })
 	}
 	return engine.Info{
-		Kind: promise.Docker, Endpoint: e.endpoint.host, Context: e.endpoint.context, Version: raw.ServerVersion, APIVersion: e.cli.ClientVersion(),
+		Endpoint: e.endpoint.host, Context: e.endpoint.context, Version: raw.ServerVersion, APIVersion: e.cli.ClientVersion(),
 		OS: raw.OSType, Arch: goarch(raw.Architecture), Local: local,
 		DataRoot: raw.DockerRootDir, Runtimes: slices.Sorted(maps.Keys(raw.Runtimes)), DefaultRuntime: raw.DefaultRuntime,
 		IPv6: hasIPv6(local), Socket: e.endpoint.socket(),

@@ -2,15 +2,32 @@ package docker
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/llmdo/workshop/internal/engine"
 )
+
+// answerTime bounds how long an engine may take for a question about itself.
+const answerTime = 10 * time.Second
+
+var errSilent = fmt.Errorf("no answer within %v", answerTime)
+
+// silent is the error about an engine that accepts connections and doesn't answer.
+func (e *Engine) silent() error {
+	return &UnreachableError{Endpoint: e.endpoint.host, Flavour: e.opts.Flavour, Err: errSilent, Hint: "restart what listens there, or choose another engine: `--engine namespace`"}
+}
 
 // Ping negotiates the API version, once. The client's first calls must not be
 // concurrent: some read the version without a lock while another negotiates it.
 func (e *Engine) Ping(ctx context.Context) error {
 	e.negotiate.Do(func() {
+		ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errSilent)
+		defer cancel()
 		p, err := e.cli.Ping(ctx)
+		if context.Cause(ctx) == errSilent {
+			err = e.silent()
+		}
 		if e.pinged = err; err == nil {
 			e.cli.NegotiateAPIVersionPing(p)
 		}

@@ -6,24 +6,33 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
 	"github.com/docker/docker/client"
+
+	"github.com/llmdo/workshop/internal/engine"
 )
 
 // UnreachableError means that the engine doesn't respond.
 type UnreachableError struct {
 	Endpoint string
-	Err      error
-	Hint     string
+	// Flavour is the one that was asked for; empty: any.
+	Flavour engine.Flavour
+	Err     error
+	Hint    string
 	// Absent: nothing is at the default endpoint, so there is no Docker Engine here.
 	Absent bool
 }
 
 // Error returns one line; Hint has the remedy.
 func (e *UnreachableError) Error() string {
-	msg := "no Docker Engine answers at " + e.Endpoint
+	name := "Docker Engine"
+	if e.Flavour == engine.FlavourPodman {
+		name = string(e.Flavour)
+	}
+	msg := "no " + name + " answers at " + e.Endpoint
 	if e.Err != nil {
 		msg += ": " + cause(e.Err)
 	}
@@ -38,6 +47,26 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 
 // ExitCode is 5: engine.
 func (e *UnreachableError) ExitCode() int { return 5 }
+
+// errForeignSocket: the client's errors keep the text of a dialer's error only.
+var errForeignSocket = errors.New("another user's socket")
+
+func foreignCause(err error) error {
+	text := err.Error()
+	if i := strings.LastIndex(text, "uid "); i >= 0 {
+		text = text[i:]
+	}
+	return errors.New(text)
+}
+
+// leadsTo returns where a symbolic link leads, "" for something else.
+func leadsTo(path string) string {
+	to, err := os.Readlink(path)
+	if err != nil || filepath.IsAbs(to) {
+		return to
+	}
+	return filepath.Join(filepath.Dir(path), to)
+}
 
 // cause returns the innermost message of a chain that repeats the endpoint.
 func cause(err error) string {
@@ -64,23 +93,33 @@ func (e *Engine) explain(err error) error {
 	if err != nil && closed(err) {
 		return fmt.Errorf("the engine at %s closed the connection (%w): if it has ended, start it, and run the command again", e.endpoint.host, err)
 	}
-	if err == nil || !client.IsErrConnectionFailed(err) && !strings.Contains(err.Error(), "permission denied while trying to connect") {
+	foreign := errors.Is(err, errForeignSocket) || err != nil && strings.Contains(err.Error(), errForeignSocket.Error())
+	if err == nil || !foreign && !client.IsErrConnectionFailed(err) && !strings.Contains(err.Error(), "permission denied while trying to connect") {
 		return err
 	}
-	out := &UnreachableError{Endpoint: e.endpoint.host, Err: err}
+	out := &UnreachableError{Endpoint: e.endpoint.host, Flavour: e.opts.Flavour, Err: err}
 	socket := e.endpoint.socket()
 	info, statErr := os.Stat(socket)
 	absent := errors.Is(statErr, fs.ErrNotExist) || statErr == nil && info.Mode().Type() != fs.ModeSocket
 	out.Absent = absent && e.endpoint.host == client.DefaultDockerHost && e.endpoint.context == ""
 	switch {
+	case foreign:
+		out.Err, out.Hint = foreignCause(err), "don't use it: see whose it is with `sudo ss -xlp src "+socket+"`"
 	case socket == "":
 		out.Hint = "check DOCKER_HOST or `docker context ls`"
+	case e.opts.Flavour == engine.FlavourPodman && (errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "permission denied")):
+		out.Err, out.Hint = errors.New("permission denied"), startUserPodman
 	case errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "permission denied"):
 		out.Err, out.Hint = errors.New("permission denied"), "run `sudo usermod -aG docker $USER`, then log in again"
+	case absent && leadsTo(socket) != "":
+		out.Err, out.Hint = fmt.Errorf("it leads to %s, which doesn't exist", leadsTo(socket)), startHint(e.opts.Flavour, e.endpoint.host)
 	case errors.Is(statErr, fs.ErrNotExist):
-		out.Err, out.Hint = errors.New("the socket does not exist"), "install Docker, or start it with `sudo systemctl start docker`"
+		out.Err, out.Hint = errors.New("the socket does not exist"), "install Docker, or "+startHint(e.opts.Flavour, e.endpoint.host)
+		if e.opts.Flavour == engine.FlavourPodman {
+			out.Hint = startHint(e.opts.Flavour, e.endpoint.host)
+		}
 	default:
-		out.Err, out.Hint = errors.New("connection refused"), "start it with `sudo systemctl start docker`"
+		out.Err, out.Hint = errors.New("connection refused"), startHint(e.opts.Flavour, e.endpoint.host)
 	}
 	if e.endpoint.context != "" {
 		out.Hint += fmt.Sprintf(" (the endpoint comes from the docker context %q)", e.endpoint.context)

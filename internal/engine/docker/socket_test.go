@@ -1,0 +1,113 @@
+package docker
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A socket that isn't an engine's ends in one error that names it, within a time limit.
+func TestSocketsThatAreNoEngine(t *testing.T) {
+	serve := func(answer string) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			l, err := net.Listen("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { l.Close() })
+			go func() {
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return
+					}
+					go func() {
+						defer c.Close()
+						buf := make([]byte, 4096)
+						for {
+							if _, err := c.Read(buf); err != nil {
+								return
+							}
+							if _, err := fmt.Fprint(c, answer); err != nil {
+								return
+							}
+						}
+					}()
+				}
+			}()
+		}
+	}
+	answer := func(body string) string {
+		return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	}
+	for _, tc := range []struct {
+		name  string
+		make  func(*testing.T, string)
+		wants []string
+	}{
+		{"never answers", serve(""), []string{"no answer within 10s"}},
+		{"another JSON", serve(answer(`{"hello": "world"}`)), []string{"doesn't speak Docker's API (its answers name no version)"}},
+		{"a JSON list", serve(answer(`[1, 2]`)), []string{"doesn't speak Docker's API", "cannot unmarshal array"}},
+		{"no JSON", serve(answer(`<html>`)), []string{"doesn't speak Docker's API", "invalid character '<'"}},
+		{"a dangling link", func(t *testing.T, path string) {
+			if err := os.Symlink("gone.sock", path); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"gone.sock, which doesn't exist"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "engine.sock")
+			tc.make(t, path)
+			e, err := New(t.Context(), Options{Host: "unix://" + path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			began := time.Now()
+			_, err = e.Info(t.Context())
+			for _, want := range append(tc.wants, path) {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want one with %q", err, want)
+				}
+			}
+			if took := time.Since(began); took > 2*answerTime+time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// CONTAINER_HOST goes before the user's socket, and that before root's.
+func TestPodmanHost(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "podman"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	users := filepath.Join(dir, "podman", "podman.sock")
+	if err := os.WriteFile(users, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name    string
+		vars    map[string]string
+		want    string
+		refused bool
+	}{
+		{name: "named", vars: map[string]string{"CONTAINER_HOST": "unix:///x.sock", "XDG_RUNTIME_DIR": dir}, want: "unix:///x.sock"},
+		{name: "the user's", vars: map[string]string{"XDG_RUNTIME_DIR": dir, "DOCKER_HOST": "unix:///y.sock"}, want: "unix://" + users},
+		{name: "elsewhere", vars: map[string]string{"CONTAINER_HOST": "ssh://198.51.100.7/run/podman.sock"}, refused: true},
+		{name: "a relative one", vars: map[string]string{"CONTAINER_HOST": "unix://x.sock"}, refused: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := podmanHost(func(name string) string { return tc.vars[name] })
+			if got != tc.want || (err != nil) != tc.refused {
+				t.Errorf("got %q, %v; want %q, refused %v", got, err, tc.want, tc.refused)
+			}
+		})
+	}
+}
