@@ -64,4 +64,23 @@ func TestRootlessPodman(t *testing.T) {
 	if l := left(s); l != nil {
 		t.Errorf("down left %v", l)
 	}
+
+	// By its usual socket, without DOCKER_HOST; what is up there is found without --engine.
+	s.Env = append(s.Env, "DOCKER_HOST=")
+	s.Expect(0, "up", "--engine", "podman", "--without-limits")
+	if d := s.Expect(0, "ps"); !strings.Contains(d.Out, "podman") {
+		t.Errorf("ps:\n%s", d.Out)
+	}
+	s.Expect(0, "exec", "worker", "--", "true")
+	if d := s.Expect(0, "ls"); !strings.Contains(d.Out, s.Project) {
+		t.Errorf("ls:\n%s", d.Out)
+	}
+	s.Expect(0, "up", "--without-limits")
+	if d := s.Expect(4, "up", "--engine", "namespace"); !strings.Contains(d.Err, "is up on podman at unix://") {
+		t.Errorf("up on namespaces:\n%s", d.Err)
+	}
+	s.Expect(0, "down")
+	if l := left(s); l != nil {
+		t.Errorf("down left %v", l)
+	}
 }

@@ -140,7 +140,10 @@ func NewRootlessPodman(t *testing.T) {
 	if err := errors.Join(err, chown(filepath.Join(u.home, ".config"), UID)); err != nil {
 		t.Fatal(err)
 	}
-	socket := filepath.Join(u.runtime, "podman.sock")
+	socket := filepath.Join(u.runtime, "podman", "podman.sock")
+	if err := errors.Join(os.Mkdir(filepath.Dir(socket), 0o700), os.Chown(filepath.Dir(socket), UID, UID)); err != nil {
+		t.Fatal(err)
+	}
 	u.engine(t, socket, []string{"CONTAINERS_CONF=" + conf}, "podman", "system", "service", "--time=0", "unix://"+socket)
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -189,6 +190,10 @@ func (env *Env) enginesHere(records []*facts.Record) []facts.Place {
 	usual := facts.Place{Engine: promise.Docker}
 	usual.Endpoint, usual.Context, _ = docker.Endpoint(docker.Options{Lookup: env.Lookup}) // its first use says what is wrong
 	places := []facts.Place{usual}
+	podman, _, err := docker.Endpoint(docker.Options{Flavour: engine.FlavourPodman, Lookup: env.Lookup})
+	if socket, ok := strings.CutPrefix(podman, "unix://"); err == nil && ok && Exists(socket) && !sameEndpoint(podman, usual.Endpoint) {
+		places = append(places, facts.Place{Engine: promise.Podman, Endpoint: podman})
+	}
 	for _, name := range ownState {
 		if dir := env.StateDir(); dir != "" && Exists(filepath.Join(dir, name)) {
 			places = append(places, facts.Place{Engine: name})

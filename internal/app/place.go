@@ -11,6 +11,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/docker"
 	"github.com/llmdo/workshop/internal/facts"
+	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -51,10 +52,16 @@ func isUpOn(t ProjectRef, p *facts.Place, not string) *Failure {
 // another one: what is asked would not be about what runs.
 func (env *Env) askedElsewhere(t ProjectRef, p *facts.Place) error {
 	asked := env.Settings.Engine
-	if env.engineFrom != FromCaller || asked == "" || asked == string(workshop.IsolationAuto) || asked == p.Engine {
+	if env.engineFrom != FromCaller || names(asked, p) {
 		return nil
 	}
 	return isUpOn(t, p, asked).Hint("leave --engine out, or end it there: `workshop -p %s down`", t.Name)
+}
+
+// names reports whether an engine that was asked for can be the one of a place: "docker" is
+// whatever answers Docker's API.
+func names(asked string, p *facts.Place) bool {
+	return asked == "" || asked == string(workshop.IsolationAuto) || asked == p.Engine || asked == promise.Docker && p.Engine == promise.Podman
 }
 
 // elsewhere refuses to bring a project up while it is up on another engine than the one
@@ -64,13 +71,19 @@ func (env *Env) elsewhere(ctx context.Context, r *Running, p *facts.Place) error
 		return isUpOn(r.ProjectRef, p, not).Hint("to move it: `workshop -p %s down`, then again", r.Name)
 	}
 	asked := env.Settings.Engine
-	if asked != "" && asked != string(workshop.IsolationAuto) && asked != p.Engine {
+	if !names(asked, p) {
 		return end(asked)
 	}
 	if p.Endpoint == "" {
 		return nil
 	}
-	host, name, err := docker.Endpoint(docker.Options{Lookup: env.Lookup})
+	o := docker.Options{Lookup: env.Lookup}
+	if asked == promise.Podman {
+		o.Flavour = engine.FlavourPodman
+	} else if p.Engine == promise.Podman && asked != promise.Docker && env.Getenv("DOCKER_HOST") == "" {
+		return nil // nothing names another one
+	}
+	host, name, err := docker.Endpoint(o)
 	if err != nil {
 		return EngineError(err)
 	}
@@ -78,9 +91,7 @@ func (env *Env) elsewhere(ctx context.Context, r *Running, p *facts.Place) error
 		return nil
 	}
 	// One engine has several endpoints, such as a forwarded socket.
-	o := env.engineOptions()
-	o.Endpoint, o.Context = host, name
-	if e, err := env.Engine(ctx, p.Engine, o); err == nil {
+	if e, err := env.engineAt(ctx, facts.Place{Engine: p.Engine, Endpoint: host, Context: name}); err == nil {
 		defer e.Close()
 		if i, err := e.Info(ctx); err == nil && i.ID != "" && identity(i) == p.ID {
 			return nil

@@ -83,7 +83,7 @@ func (l *portsLook) ask(ctx context.Context, at facts.Place) {
 			}
 		}
 	}
-	if l.docker = l.docker || here && at.Engine == promise.Docker; !here {
+	if l.docker = l.docker || here && at.Endpoint != ""; !here {
 		return
 	}
 	if others, ok := e.(engine.Foreigners); ok {

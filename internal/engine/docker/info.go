@@ -29,7 +29,9 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	if e.info != nil {
 		return e.info(ctx)
 	}
-	_ = e.Ping(ctx) // before concurrent calls; if it fails, they report it
+	if err := e.Ping(ctx); err != nil { // before concurrent calls, of which each would wait as long
+		return engine.Info{}, err
+	}
 	within, cancel := context.WithTimeoutCause(ctx, answerTime, errSilent)
 	defer cancel()
 	var raw system.Info
