@@ -29,7 +29,8 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	if e.info != nil {
 		return e.info(ctx)
 	}
-	if err := e.Ping(ctx); err != nil { // before concurrent calls, of which each would wait as long
+	// Before concurrent calls; if it fails, they report it.
+	if err := e.Ping(ctx); errors.Is(err, errSilent) {
 		return engine.Info{}, err
 	}
 	within, cancel := context.WithTimeoutCause(ctx, answerTime, errSilent)
@@ -75,10 +76,14 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 
 // notDocker names an answer that isn't one of Docker's API.
 func notDocker(e *Engine, err error) error {
+	if err == nil {
+		return nil
+	}
 	_, syntax := errors.AsType[*json.SyntaxError](err)
 	_, kind := errors.AsType[*json.UnmarshalTypeError](err)
+	malformed := strings.Contains(err.Error(), "malformed HTTP") // net/http has no type for it
 	// The client's Info keeps the text of the decoder's error only.
-	if syntax || kind || cerrdefs.IsNotFound(err) || strings.HasPrefix(err.Error(), "Error reading remote info: ") && !closed(err) {
+	if malformed || syntax || kind || cerrdefs.IsNotFound(err) || strings.HasPrefix(err.Error(), "Error reading remote info: ") && !closed(err) {
 		return e.foreignAnswer(err.Error())
 	}
 	return err

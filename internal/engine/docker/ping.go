@@ -13,9 +13,11 @@ const answerTime = 10 * time.Second
 
 var errSilent = fmt.Errorf("no answer within %v", answerTime)
 
+const restartHint = "restart what listens there, or choose another engine: `--engine namespace`"
+
 // silent is the error about an engine that accepts connections and doesn't answer.
 func (e *Engine) silent() error {
-	return &UnreachableError{Endpoint: e.endpoint.host, Flavour: e.opts.Flavour, Err: errSilent, Hint: "restart what listens there, or choose another engine: `--engine namespace`"}
+	return &UnreachableError{Endpoint: e.endpoint.host, Flavour: e.opts.Flavour, Err: errSilent, Hint: restartHint}
 }
 
 // Ping negotiates the API version, once. The client's first calls must not be
@@ -28,7 +30,7 @@ func (e *Engine) Ping(ctx context.Context) error {
 		if context.Cause(ctx) == errSilent {
 			err = e.silent()
 		}
-		if e.pinged = err; err == nil {
+		if e.pinged = notDocker(e, err); err == nil {
 			e.cli.NegotiateAPIVersionPing(p)
 		}
 	})

@@ -1,11 +1,13 @@
 package docker
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -52,6 +54,22 @@ func TestSocketsThatAreNoEngine(t *testing.T) {
 		{"never answers", serve(""), []string{"no answer within 10s"}},
 		{"another JSON", serve(answer(`{"hello": "world"}`)), []string{"doesn't speak Docker's API (its answers name no version)"}},
 		{"a JSON list", serve(answer(`[1, 2]`)), []string{"doesn't speak Docker's API", "cannot unmarshal array"}},
+		{"slow", serve("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"), []string{"no answer within 10s"}},
+		{"a queue that is full", func(t *testing.T, path string) {
+			fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { syscall.Close(fd) })
+			if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)); err != nil {
+				t.Fatal(err)
+			}
+			if c, err := net.Dial("unix", path); err == nil {
+				t.Cleanup(func() { c.Close() })
+			}
+		}, []string{": it accepts no connections"}},
+		{"another service", serve("HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nwho?"), []string{"doesn't speak Docker's API (Error response from daemon: who?"}},
+		{"no HTTP", serve("SSH-2.0-OpenSSH\r\n"), []string{"doesn't speak Docker's API", "malformed HTTP response"}},
 		{"no JSON", serve(answer(`<html>`)), []string{"doesn't speak Docker's API", "invalid character '<'"}},
 		{"a dangling link", func(t *testing.T, path string) {
 			if err := os.Symlink("gone.sock", path); err != nil {
@@ -75,7 +93,7 @@ func TestSocketsThatAreNoEngine(t *testing.T) {
 					t.Errorf("got %v, want one with %q", err, want)
 				}
 			}
-			if took := time.Since(began); took > 2*answerTime+time.Second {
+			if took := time.Since(began); took > answerTime+2*time.Second {
 				t.Errorf("it took %v", took)
 			}
 		})

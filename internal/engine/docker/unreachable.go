@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,6 +69,16 @@ func leadsTo(path string) string {
 	return filepath.Join(filepath.Dir(path), to)
 }
 
+// isFull reports whether the listener at a socket has more connections waiting than it
+// takes (EAGAIN, unix(7)): the client's error doesn't keep the dialer's.
+func isFull(socket string) bool {
+	c, err := net.DialTimeout("unix", socket, dialTime)
+	if err == nil {
+		c.Close()
+	}
+	return errors.Is(err, syscall.EAGAIN)
+}
+
 // cause returns the innermost message of a chain that repeats the endpoint.
 func cause(err error) string {
 	msg := err.Error()
@@ -118,6 +129,8 @@ func (e *Engine) explain(err error) error {
 		if e.opts.Flavour == engine.FlavourPodman {
 			out.Hint = startHint(e.opts.Flavour, e.endpoint.host)
 		}
+	case isFull(socket):
+		out.Err, out.Hint = errors.New("it accepts no connections"), restartHint
 	default:
 		out.Err, out.Hint = errors.New("connection refused"), startHint(e.opts.Flavour, e.endpoint.host)
 	}

@@ -1,0 +1,62 @@
+package docker
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path"
+	"path/filepath"
+	"testing"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// What answers must be podman where podman was asked for; else what answers is used.
+func TestAskedFlavour(t *testing.T) {
+	for _, tc := range []struct {
+		component string
+		asked     engine.Flavour
+		is        engine.Flavour
+		id, err   string
+	}{
+		{component: "Engine", is: engine.FlavourDocker, id: "one"},
+		{component: "Podman Engine", is: engine.FlavourPodman},
+		{component: "Podman Engine", asked: engine.FlavourPodman, is: engine.FlavourPodman},
+		{component: "Engine", asked: engine.FlavourPodman, err: "docker answers at unix://%s, not podman: use it as what it is: `--engine docker` with DOCKER_HOST"},
+	} {
+		t.Run(tc.component+", asked for "+string(tc.asked), func(t *testing.T) {
+			socket := filepath.Join(t.TempDir(), "engine.sock")
+			l, err := net.Listen("unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Api-Version", "1.46")
+				switch path.Base(r.URL.Path) {
+				case "version":
+					_, _ = fmt.Fprintf(w, `{"Version":"27.0.0","ApiVersion":"1.46","Components":[{"Name":%q}]}`, tc.component)
+				case "info":
+					_, _ = io.WriteString(w, `{"ServerVersion":"27.0.0","OSType":"linux","ID":"one"}`)
+				}
+			})}
+			go func() { _ = s.Serve(l) }()
+			t.Cleanup(func() { s.Close() })
+			e, err := New(t.Context(), Options{Host: "unix://" + socket, Flavour: tc.asked})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			i, err := e.Info(t.Context())
+			if tc.err != "" {
+				if want := fmt.Sprintf(tc.err, socket); err == nil || err.Error() != want {
+					t.Errorf("%v\nwant %s", err, want)
+				}
+				return
+			}
+			if err != nil || i.Flavour != tc.is || i.Kind != string(tc.is) || i.ID != tc.id {
+				t.Errorf("got %s, kind %s, id %q, %v", i.Flavour, i.Kind, i.ID, err)
+			}
+		})
+	}
+}
