@@ -32,4 +32,10 @@ func TestAddresses(t *testing.T) {
 	if want := []byte{0xe8, 101, 0, 0, 0, 0xe8, 101, 0, 0, 0, 0x48, 0x8d, 0x05, 101, 0, 0, 0, 0xe9, 101, 0, 0, 0}; !bytes.Equal(calls[:len(want)], want) {
 		t.Errorf("got  % x\nwant % x", calls[:len(want)], want)
 	}
+	for name, pack := range map[string]func([]byte) []byte{"small": Pack, "fast": PackFast} {
+		was := bytes.Clone(calls)
+		if got, err := unpack(pack(calls)); err != nil || !bytes.Equal(got, was) || !bytes.Equal(calls, was) {
+			t.Errorf("packed %s: got % x, %v", name, got[:20], err)
+		}
+	}
 }
