@@ -7,6 +7,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/lib/sortfunc"
 )
 
 // planner collects steps; each method adds some and returns their IDs.
@@ -79,7 +80,8 @@ func (pl *planner) remove(c Container, cause string, after ...int) int {
 // dependentsFirst sorts containers by name, those that join the network of another one
 // first.
 func dependentsFirst(all []Container) []Container {
-	return slices.SortedFunc(slices.Values(all), func(a, b Container) int {
+	out := slices.Clone(all)
+	sortfunc.Stable(out, func(a, b Container) int {
 		if joinsA, joinsB := a.NetworkOf != "", b.NetworkOf != ""; joinsA != joinsB {
 			if joinsA {
 				return -1
@@ -88,6 +90,7 @@ func dependentsFirst(all []Container) []Container {
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
+	return out
 }
 
 // workersBeforeRooms makes each removal of a room wait for those of the containers in it:
