@@ -170,6 +170,7 @@ var madeCases = []struct {
 	{"a device", func(_ *Asked, _ *Known, r *made.Report) { r.Devices = append(r.Devices, "kvm") }, "devices: asked none, found kvm"},
 	{"the kernel's memory", func(_ *Asked, _ *Known, r *made.Report) { r.Unmasked = []string{"/proc/kcore"} }, "unmasked paths: asked none, found /proc/kcore"},
 	{"writable settings of the kernel", mount("/proc/sys", func(m *made.Mount) { m.Target = "/proc/fs" }), "/proc/sys: asked ro, found rw"},
+	{"no interface yet", func(_ *Asked, _ *Known, r *made.Report) { r.Interfaces = nil }, ""},
 	{"a cable", func(_ *Asked, _ *Known, r *made.Report) { r.Interfaces = []string{"eth0", "lo"} }, "interfaces: asked lo, found eth0 lo"},
 	{"another room", func(_ *Asked, _ *Known, r *made.Report) { r.Namespaces["net"] = "net:[3]" }, "net namespace: asked its room's, found another"},
 	{"the machine's network", func(_ *Asked, k *Known, r *made.Report) { k.Room, r.Namespaces["net"] = nil, "net:[1]" }, "net namespace: asked its own, found this machine's"},

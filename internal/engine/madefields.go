@@ -188,7 +188,7 @@ func (c *comparison) procSys() (string, string) {
 
 // interfaces of what isn't the guard.
 func (c *comparison) interfaces() (string, string) {
-	if c.Role == compose.RoleGuard {
+	if c.Role == compose.RoleGuard || len(c.r.Interfaces) == 0 { // a worker may report before its room has brought up lo
 		return "", ""
 	}
 	return "lo", strings.Join(c.r.Interfaces, " ")
