@@ -23,6 +23,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/lib/reaper"
+	"github.com/llmdo/workshop/internal/made"
 	"github.com/llmdo/workshop/internal/toolbox/dialin"
 	"github.com/llmdo/workshop/internal/toolbox/wire"
 	"github.com/llmdo/workshop/internal/workerinit"
@@ -213,7 +214,8 @@ func openWith(t testing.TB, s setting) *room {
 	r := &room{t: t, cmd: cmd, door: s.Door}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	lines := bufio.NewScanner(out)
-	if !lines.Scan() || lines.Text() != "READY" {
+	lines.Buffer(nil, made.MaxLine)
+	if !lines.Scan() || !strings.HasPrefix(lines.Text(), made.Prefix) || !lines.Scan() || lines.Text() != "READY" {
 		t.Fatalf("the worker said %q", lines.Text())
 	}
 	go func() { // whatever else PID 1 writes would be in the container's log
