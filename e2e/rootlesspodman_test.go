@@ -65,6 +65,10 @@ func TestRootlessPodman(t *testing.T) {
 		t.Errorf("down left %v", l)
 	}
 
+	if d := s.Run("doctor", "-v", "--engine", "namespace"); !strings.Contains(d.Out+d.Err, "to use it: `workshop --engine podman up`") {
+		t.Errorf("doctor:\n%s%s", d.Out, d.Err)
+	}
+
 	// By its usual socket, without DOCKER_HOST; what is up there is found without --engine.
 	s.Env = append(s.Env, "DOCKER_HOST=")
 	s.Expect(0, "up", "--engine", "podman", "--without-limits")

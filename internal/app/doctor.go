@@ -153,6 +153,7 @@ func (env *Env) checkEngines(ctx context.Context) ([]doctor.Finding, engine.Info
 	if i.Kind == promise.Namespace && env.Settings.Engine == "" {
 		out = append(out, env.otherDocker(ctx)...)
 	}
+	out = append(out, env.alsoAnswer(ctx, i)...)
 	for _, c := range capabilities(i) {
 		out = append(out, capabilityFinding(i.Kind, c))
 	}
