@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,24 +38,16 @@ const (
 func (e *Engine) whyNotAttached(ctx context.Context, id string) string {
 	ctx, cancel := context.WithTimeout(ctx, askWhy)
 	defer cancel()
-	conn, err := e.cli.Dialer()(ctx)
-	if err != nil {
-		return ""
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if _, err := io.WriteString(conn, "POST /containers/"+url.PathEscape(id)+"/attach?stream=1&stdout=1&stderr=1 HTTP/1.1\r\nHost: docker\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"); err != nil {
-		return ""
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		return ""
-	}
-	defer resp.Body.Close()
 	var body struct {
 		Message string `json:"message"`
 	}
-	if resp.StatusCode < http.StatusBadRequest || json.NewDecoder(io.LimitReader(resp.Body, maxWhy)).Decode(&body) != nil {
+	err := e.request(ctx, http.MethodPost, "/containers/"+url.PathEscape(id)+"/attach?stream=1&stdout=1&stderr=1", func(resp *http.Response) error {
+		if resp.StatusCode < http.StatusBadRequest {
+			return nil // there is nothing to say
+		}
+		return json.NewDecoder(io.LimitReader(resp.Body, maxWhy)).Decode(&body)
+	})
+	if err != nil {
 		return ""
 	}
 	return body.Message

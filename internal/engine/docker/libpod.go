@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,25 +49,15 @@ func (e *Engine) libpod(ctx context.Context) (out libpodInfo, err error) {
 const maxLibpod = 1 << 20
 
 // libpodGet asks podman's own API, by the version that the oldest podman here has.
-func (e *Engine) libpodGet(ctx context.Context, path string) ([]byte, error) {
-	conn, err := e.cli.Dialer()(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if _, err := io.WriteString(conn, "GET /v4.0.0/libpod"+path+" HTTP/1.1\r\nHost: podman\r\nConnection: close\r\n\r\n"); err != nil {
-		return nil, err
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("podman says %s to /libpod%s", resp.Status, path)
-	}
-	return io.ReadAll(io.LimitReader(resp.Body, maxLibpod))
+func (e *Engine) libpodGet(ctx context.Context, path string) (text []byte, err error) {
+	err = e.request(ctx, http.MethodGet, "/v4.0.0/libpod"+path, func(resp *http.Response) (err error) {
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("podman says %s to /libpod%s", resp.Status, path)
+		}
+		text, err = io.ReadAll(io.LimitReader(resp.Body, maxLibpod))
+		return err
+	})
+	return text, err
 }
 
 // addTo replaces what podman says in Docker's API.

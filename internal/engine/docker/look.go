@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"io"
@@ -106,26 +105,15 @@ func (e *Engine) inspectFast(ctx context.Context, name string) (*inspection, err
 	if e.endpoint.socket() == "" {
 		return nil, http.ErrNotSupported
 	}
-	conn, err := e.cli.Dialer()(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	// A separate connection for one request: half of a client's time is spent on
-	// reuse.
-	if _, err := io.WriteString(conn, "GET /containers/"+url.PathEscape(name)+"/json HTTP/1.1\r\nHost: docker\r\nConnection: close\r\n\r\n"); err != nil {
-		return nil, err
-	}
-	resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 64<<10), nil)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, http.ErrMissingFile
-	}
 	var i inspection
-	err = json.NewDecoder(io.LimitReader(resp.Body, maxInspection)).Decode(&i)
-	return &i, err
+	err := e.request(ctx, http.MethodGet, "/containers/"+url.PathEscape(name)+"/json", func(resp *http.Response) error {
+		if resp.StatusCode != http.StatusOK {
+			return http.ErrMissingFile
+		}
+		return json.NewDecoder(io.LimitReader(resp.Body, maxInspection)).Decode(&i)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &i, nil
 }
