@@ -275,7 +275,9 @@ func (m *dockerMachine) close() {
 		_ = m.client.ContainerRemove(context.Background(), m.ordinary, container.RemoveOptions{Force: true})
 	}
 	if m.podman != nil {
-		m.podman.remove(m.client)
+		if err := m.podman.remove(); err != nil {
+			fmt.Fprintf(os.Stderr, "podman: left behind: %v\n", err)
+		}
 	}
 	m.client.Close()
 }

@@ -151,12 +151,9 @@ func NewRootlessPodman(t *testing.T) {
 func (u *user) engine(t *testing.T, socket string, env []string, argv ...string) {
 	t.Helper()
 	id := strconv.Itoa(UID)
-	t.Setenv("DOCKER_HOST", "unix://"+socket)
-	e := &OwnEngine{t: t, dir: u.runtime, env: append(u.environ(), env...),
-		argv: append([]string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--inh-caps=-all", "--"}, argv...)}
 	t.Cleanup(u.end)
-	t.Cleanup(e.remove)
-	e.Start()
+	newOwn(t, service{dir: u.runtime, host: "unix://" + socket, env: append(u.environ(), env...),
+		argv: append([]string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--inh-caps=-all", "--"}, argv...)})
 }
 
 // end kills what outlives the user's engine: podman's helpers of sessions, which wait five
