@@ -77,3 +77,27 @@ func TestPodmanEndsDuringUp(t *testing.T) {
 		}
 	}
 }
+
+// What a podman that ended left in its storage doesn't stop `up`, and what a build tool has
+// there is nobody's to remove.
+func TestPodmanKnowsTheStorageAlone(t *testing.T) {
+	scenario.OnlyPodman(t, "its storage and its database are two")
+	s := scenario.New(t, "restricted", "a name that podman's storage has alone is taken from what is left of a container, not from a build")
+	s.Up()
+	s.Expect(0, "down")
+	name := s.Project + "-worker-1"
+	for _, builds := range []bool{true, false} {
+		there, remove := s.StoreAlone(name, builds)
+		d := s.Run("up")
+		switch {
+		case builds && (d.Code == 0 || !there()):
+			t.Errorf("of a build: exit code %d, it is there: %v\n%s", d.Code, there(), d.Err)
+		case builds:
+			says(s, d, "already in use")
+			remove()
+		case d.Code != 0 || there():
+			t.Errorf("left by podman: exit code %d, it is there: %v\n%s", d.Code, there(), d.Err)
+		}
+		s.Expect(0, "down")
+	}
+}

@@ -9,10 +9,13 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
 	"github.com/docker/go-units"
 	"golang.org/x/sys/unix"
 )
@@ -51,10 +54,14 @@ func newPodman() (*podman, error) {
 		os.WriteFile(at("containers.conf"), []byte(podmanConf), 0o600), os.Setenv("DOCKER_HOST", host)); err != nil {
 		return nil, err
 	}
-	p := &podman{service{dir: dir, host: host, env: append(os.Environ(), "CONTAINERS_CONF="+at("containers.conf")),
-		argv: []string{"podman", "--root", at("data"), "--runroot", at("run"), "--tmpdir", at("tmp"), "--network-config-dir", at("networks"),
-			"--log-level", "warn", "system", "service", "--time=0", host}}}
+	p := &podman{service{dir: dir, host: host, env: append(os.Environ(), "CONTAINERS_CONF="+at("containers.conf"))}}
+	p.argv = append(append([]string{"podman"}, p.places()...), "--log-level", "warn", "system", "service", "--time=0", host)
 	return p, p.start()
+}
+
+// places are the options that say where it keeps things.
+func (p *podman) places() []string {
+	return []string{"--root", p.at("data"), "--runroot", p.at("run"), "--tmpdir", p.at("tmp"), "--network-config-dir", p.at("networks")}
 }
 
 // EndPodman ends podman's service; containers go on. [Scenario.StartPodman] must follow.
@@ -65,6 +72,39 @@ func (s *Scenario) EndPodman(signal syscall.Signal) {
 
 // StartPodman starts the service again.
 func (s *Scenario) StartPodman() { s.Helper(); s.must(s.machine.(*dockerMachine).podman.start()) }
+
+// StoreAlone leaves a container of this name that podman's storage has and its database
+// doesn't know, as a podman that ends while it creates one does; with builds: one of
+// buildah's. It returns what says whether it is there, and what removes it.
+func (s *Scenario) StoreAlone(name string, builds bool) (there func() bool, remove func()) {
+	s.Helper()
+	m := s.machine.(*dockerMachine)
+	database := m.podman.at("data/libpod/bolt_state.db")
+	s.EndPodman(syscall.SIGTERM)
+	before, err := os.ReadFile(database)
+	s.must(err)
+	s.StartPodman()
+	images, err := m.client.ImageList(s.Context(), image.ListOptions{})
+	if err != nil || len(images) == 0 {
+		s.Fatalf("podman has the images %v: %v", images, err)
+	}
+	made, err := m.client.ContainerCreate(s.Context(), &container.Config{Image: images[0].ID, Cmd: []string{"/x"}}, nil, nil, nil, name)
+	s.must(err)
+	dirs, err := filepath.Glob(m.podman.at("data/*-containers/" + made.ID + "/userdata"))
+	if err != nil || len(dirs) != 1 {
+		s.Fatalf("its directories are %v: %v", dirs, err)
+	}
+	s.EndPodman(syscall.SIGTERM)
+	s.must(os.WriteFile(database, before, 0o600))
+	if builds { // buildah: buildah.go, stateFile
+		s.must(os.WriteFile(filepath.Join(dirs[0], "buildah.json"), []byte("{}"), 0o600))
+	}
+	s.StartPodman()
+	there = func() bool { _, err := os.Stat(dirs[0]); return err == nil }
+	remove = func() { _ = exec.Command("podman", append(m.podman.places(), "rm", "-f", made.ID)...).Run() }
+	s.Cleanup(remove)
+	return there, remove
+}
 
 // logSize is the bound of a container's log, which podman's own API shows alone.
 func (p *podman) logSize(id string) (int64, error) {

@@ -60,6 +60,31 @@ func (e *Engine) libpodGet(ctx context.Context, path string) (text []byte, err e
 	return text, err
 }
 
+// unknown returns the ID of a container of this name that podman has in its storage alone,
+// and no build tool; "" if there is none. podman lists such a container with the command
+// "storage", and those of buildah with "buildah" (podman: pkg/ps/ps.go, ListStorageContainer).
+func (e *Engine) unknown(ctx context.Context, name string) (id string, err error) {
+	text, err := e.libpodGet(ctx, "/containers/json?all=true&external=true")
+	if err != nil {
+		return "", err
+	}
+	var all []struct {
+		ID      string
+		Names   []string
+		State   string
+		Command []string
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		return "", err
+	}
+	for _, c := range all {
+		if slices.Contains(c.Names, name) && c.State == "storage" && slices.Equal(c.Command, []string{"storage"}) {
+			return c.ID, nil
+		}
+	}
+	return "", nil
+}
+
 // addTo replaces what podman says in Docker's API.
 func (p *libpodInfo) addTo(i *engine.Info) {
 	h := &p.Host

@@ -193,15 +193,14 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 }
 
 // removeUnknown removes what a podman that ended while it created a container left of it: a
-// name in its storage of which its database knows nothing. It reports whether it did.
+// name in its storage of which its database knows nothing, and which no build has. It
+// reports whether it did.
 func (e *Engine) removeUnknown(ctx context.Context, name string, taken error) bool {
 	if !strings.Contains(taken.Error(), "creating container storage") || !strings.Contains(taken.Error(), "already in use") {
 		return false
 	}
-	if _, err := e.inspect(ctx, name, name); !cerrdefs.IsNotFound(err) {
-		return false
-	}
-	return ignoreGone(e.cli.ContainerRemove(ctx, name, container.RemoveOptions{Force: true})) == nil
+	id, err := e.unknown(ctx, name)
+	return err == nil && id != "" && ignoreGone(e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true})) == nil
 }
 
 // taken returns an error that says who has the name of a container to create.
