@@ -7,15 +7,18 @@ import (
 	"net/http"
 	"path"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-// What answers must be podman where podman was asked for; else what answers is used.
+// What answers must be podman where podman was asked for; else what answers is used. podman
+// that says so at a ping is asked once, in its own API.
 func TestAskedFlavour(t *testing.T) {
 	for _, tc := range []struct {
 		component string
+		pings     bool // as podman
 		asked     engine.Flavour
 		is        engine.Flavour
 		id, err   string
@@ -23,9 +26,10 @@ func TestAskedFlavour(t *testing.T) {
 		{component: "Engine", is: engine.FlavourDocker, id: "one"},
 		{component: "Podman Engine", is: engine.FlavourPodman},
 		{component: "Podman Engine", asked: engine.FlavourPodman, is: engine.FlavourPodman},
+		{component: "Podman Engine", pings: true, asked: engine.FlavourPodman, is: engine.FlavourPodman},
 		{component: "Engine", asked: engine.FlavourPodman, err: "docker answers at unix://%s, not podman: use it as what it is: `--engine docker` with DOCKER_HOST"},
 	} {
-		t.Run(tc.component+", asked for "+string(tc.asked), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s, asked for %s, ping %v", tc.component, tc.asked, tc.pings), func(t *testing.T) {
 			socket := filepath.Join(t.TempDir(), "engine.sock")
 			l, err := net.Listen("unix", socket)
 			if err != nil {
@@ -33,10 +37,17 @@ func TestAskedFlavour(t *testing.T) {
 			}
 			s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Api-Version", "1.46")
-				switch path.Base(r.URL.Path) {
-				case "version":
+				if tc.pings {
+					w.Header().Set("Libpod-Api-Version", "5.0.0")
+				}
+				switch name := path.Base(r.URL.Path); {
+				case name == "info" && strings.Contains(r.URL.Path, "/libpod/"):
+					_, _ = io.WriteString(w, `{"host":{"os":"linux","arch":"arm64","cgroupVersion":"v2"},"store":{"graphRoot":"/data"},"version":{"Version":"5.0.0"}}`)
+				case tc.pings && name != "_ping":
+					t.Errorf("it is asked for %s", r.URL.Path)
+				case name == "version":
 					_, _ = fmt.Fprintf(w, `{"Version":"27.0.0","ApiVersion":"1.46","Components":[{"Name":%q}]}`, tc.component)
-				case "info":
+				case name == "info":
 					_, _ = io.WriteString(w, `{"ServerVersion":"27.0.0","OSType":"linux","ID":"one"}`)
 				}
 			})}
@@ -56,6 +67,9 @@ func TestAskedFlavour(t *testing.T) {
 			}
 			if err != nil || i.Flavour != tc.is || i.Kind != string(tc.is) || i.ID != tc.id {
 				t.Errorf("got %s, kind %s, id %q, %v", i.Flavour, i.Kind, i.ID, err)
+			}
+			if i.Flavour == engine.FlavourPodman && (i.Version != "5.0.0" || i.Arch != "arm64" || i.DataRoot != "/data" || i.Daemon.CgroupVersion != "2") {
+				t.Errorf("got %+v", i)
 			}
 		})
 	}

@@ -35,43 +35,54 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	}
 	within, cancel := context.WithTimeoutCause(ctx, answerTime, errSilent)
 	defer cancel()
-	var raw system.Info
-	var version types.Version
-	g, gctx := errgroup.WithContext(within)
-	g.Go(func() (err error) { raw, err = e.cli.Info(gctx); return err })
-	g.Go(func() (err error) { version, err = e.cli.ServerVersion(gctx); return err })
-	if err := g.Wait(); err != nil {
+	raw, own, err := e.itself(within)
+	if err != nil {
 		if context.Cause(within) == errSilent {
 			err = e.silent()
 		}
 		return engine.Info{}, e.explain(notDocker(e, err))
 	}
-	if raw.ServerVersion == "" || raw.OSType == "" || version.APIVersion == "" {
+	if raw.ServerVersion == "" || raw.OSType == "" {
 		return engine.Info{}, e.foreignAnswer("its answers name no version")
 	}
 	if v := e.cli.ClientVersion(); versions.LessThan(v, MinAPIVersion) {
 		return engine.Info{}, fmt.Errorf("the Docker Engine at %s is too old: it speaks API %s, workshop needs %s (Docker 20.10) or later", e.endpoint.host, v, MinAPIVersion)
 	}
 	out := e.describe(raw)
-	out.Flavour = flavourOf(version)
-	if out.Kind = string(out.Flavour); out.Flavour == engine.FlavourDocker {
-		out.ID = raw.ID // podman makes a new one for each answer
+	if out.Flavour, out.ID = engine.FlavourDocker, raw.ID; own != nil {
+		out.Flavour = engine.FlavourPodman
+		own.addTo(&out)
 	}
+	out.Kind = string(out.Flavour)
 	if want := e.opts.Flavour; want == engine.FlavourPodman && out.Flavour != want {
 		return engine.Info{}, &engine.RefusedError{Reason: fmt.Sprintf("%s answers at %s, not podman", out.Flavour, out.Endpoint), Do: "use it as what it is: `--engine docker` with DOCKER_HOST"}
-	}
-	if out.Flavour == engine.FlavourPodman {
-		own, err := e.libpod(ctx)
-		if err != nil {
-			return engine.Info{}, e.explain(err)
-		}
-		own.addTo(&out)
 	}
 	out.Unlimited = e.opts.WithoutLimits && !out.Limits.All()
 	f := e.dialectFacts(out, "")
 	out.Findings, out.NoCompose = dialect.Findings(f), dialect.NoCompose(f)
 	e.info = func(context.Context) (engine.Info, error) { return out, nil }
 	return out, nil
+}
+
+// itself asks the engine what it is. own is podman's answer in its own API, and raw what of
+// it Docker's API has, too; another engine has none.
+func (e *Engine) itself(ctx context.Context) (raw system.Info, own *libpodInfo, err error) {
+	if !e.pingsAsPodman(ctx) {
+		var version types.Version
+		g, gctx := errgroup.WithContext(ctx)
+		g.Go(func() (err error) { raw, err = e.cli.Info(gctx); return err })
+		g.Go(func() (err error) { version, err = e.cli.ServerVersion(gctx); return err })
+		if err := g.Wait(); err != nil || !isPodman(version) {
+			if version.APIVersion == "" {
+				raw.ServerVersion = ""
+			}
+			return raw, nil, err
+		}
+	}
+	if own, err = e.libpod(ctx); err != nil {
+		return raw, nil, err
+	}
+	return own.docker(), own, nil
 }
 
 // notDocker names an answer that isn't one of Docker's API.
@@ -121,15 +132,10 @@ func (e *Engine) describe(raw system.Info) engine.Info {
 	}
 }
 
-// flavourOf reads which program answers: podman calls itself so among the components
+// isPodman reads which program answers: podman calls itself so among the components
 // (podman: pkg/api/handlers/compat/version.go).
-func flavourOf(v types.Version) engine.Flavour {
-	for _, c := range v.Components {
-		if c.Name == "Podman Engine" {
-			return engine.FlavourPodman
-		}
-	}
-	return engine.FlavourDocker
+func isPodman(v types.Version) bool {
+	return slices.ContainsFunc(v.Components, func(c types.ComponentVersion) bool { return c.Name == "Podman Engine" })
 }
 
 // goarch maps the kernel's machine name, which the engine reports.

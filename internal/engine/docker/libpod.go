@@ -7,15 +7,28 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/system"
 
 	"github.com/llmdo/workshop/internal/engine"
 )
 
-// libpodInfo is what podman says of itself in its own API, as far as that differs from
-// what it says in Docker's: there it has all limits, even where it sets none (podman:
-// pkg/api/handlers/compat/info.go, libpod/define/info.go).
+// libpodInfo is what podman says of itself in its own API. In Docker's it has all limits,
+// even where it sets none (podman: pkg/api/handlers/compat/info.go, libpod/define/info.go).
 type libpodInfo struct {
 	Host struct {
+		Arch          string `json:"arch"` // as GOARCH
+		OS            string `json:"os"`
+		Kernel        string `json:"kernel"`
+		Hostname      string `json:"hostname"`
+		CgroupVersion string `json:"cgroupVersion"` // "v2"
+		Distribution  struct {
+			Distribution string `json:"distribution"`
+		} `json:"distribution"`
+		OCIRuntime struct {
+			Name string `json:"name"`
+		} `json:"ociRuntime"`
 		// CgroupControllers are those that its containers really have: without root, those
 		// that are delegated, and none on cgroups of version 1.
 		CgroupControllers []string `json:"cgroupControllers"`
@@ -30,19 +43,41 @@ type libpodInfo struct {
 			GIDMap []idMap `json:"gidmap"`
 		} `json:"idMappings"`
 	} `json:"host"`
+	Store struct {
+		GraphRoot string `json:"graphRoot"`
+	} `json:"store"`
+	Version struct {
+		Version string `json:"Version"`
+	} `json:"version"`
 }
 
 type idMap struct {
 	Size int64 `json:"size"`
 }
 
-// libpod asks podman for it.
-func (e *Engine) libpod(ctx context.Context) (out libpodInfo, err error) {
-	text, err := e.libpodGet(ctx, "/info")
-	if err == nil {
-		err = json.Unmarshal(text, &out)
+// pingsAsPodman reports whether the engine at a socket of this machine answers a ping with
+// podman's header (podman: pkg/api/handlers/compat/ping.go). What it says of its version and
+// itself takes it a quarter of a second and more each time: it asks the package manager for
+// the versions of its programs.
+func (e *Engine) pingsAsPodman(ctx context.Context) (yes bool) {
+	if e.endpoint.socket() == "" {
+		return false // its version says so
 	}
-	return out, err
+	err := e.request(ctx, http.MethodGet, "/_ping", func(resp *http.Response) error {
+		yes = resp.Header.Get("Libpod-Api-Version") != ""
+		return nil
+	})
+	return err == nil && yes
+}
+
+// libpod asks podman for it.
+func (e *Engine) libpod(ctx context.Context) (*libpodInfo, error) {
+	text, err := e.libpodGet(ctx, "/info")
+	if err != nil {
+		return nil, err
+	}
+	var out libpodInfo
+	return &out, json.Unmarshal(text, &out)
 }
 
 // maxLibpod bounds a response, in bytes.
@@ -85,7 +120,17 @@ func (e *Engine) unknown(ctx context.Context, name string) (id string, err error
 	return "", nil
 }
 
-// addTo replaces what podman says in Docker's API.
+// docker is what of it is the same in Docker's API. It names no runtimes: none can be chosen.
+func (p *libpodInfo) docker() system.Info {
+	h := &p.Host
+	return system.Info{
+		ServerVersion: p.Version.Version, OSType: h.OS, Architecture: h.Arch, KernelVersion: h.Kernel, Name: h.Hostname,
+		OperatingSystem: h.Distribution.Distribution, DockerRootDir: p.Store.GraphRoot, DefaultRuntime: h.OCIRuntime.Name,
+		CgroupVersion: strings.TrimPrefix(h.CgroupVersion, "v"),
+	}
+}
+
+// addTo adds what Docker's API doesn't have, or has otherwise.
 func (p *libpodInfo) addTo(i *engine.Info) {
 	h := &p.Host
 	has := func(controller string) bool { return slices.Contains(h.CgroupControllers, controller) }
