@@ -26,6 +26,7 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/e2e/ownengine"
 	"github.com/llmdo/workshop/internal/engine/docker"
 	"github.com/llmdo/workshop/internal/probe"
 )
@@ -33,7 +34,7 @@ import (
 // dockerMachine is a Docker engine, or podman.
 type dockerMachine struct {
 	client *client.Client
-	podman *podman // nil on Docker
+	podman *ownengine.Podman // nil on Docker
 	caller *caller
 
 	mu       sync.Mutex
@@ -41,10 +42,13 @@ type dockerMachine struct {
 }
 
 func newDockerMachine(l *Lab) (*dockerMachine, error) {
-	var p *podman
+	var p *ownengine.Podman
 	if TheEngine() == Podman {
 		var err error
-		if p, err = newPodman(); err != nil {
+		if p, err = ownengine.NewPodman(false); err != nil {
+			return nil, err
+		}
+		if err := os.Setenv("DOCKER_HOST", p.Host); err != nil { // for everything that the run does
 			return nil, err
 		}
 	}
@@ -87,7 +91,7 @@ func (m *dockerMachine) list(project string) (out []Container, err error) {
 			c.Log.MaxFiles, _ = strconv.Atoi(l.Config["max-file"])
 		}
 		if m.podman != nil {
-			if c.Log.MaxSize, err = m.podman.logSize(i.ID); err != nil {
+			if c.Log.MaxSize, err = podmanLogSize(m.podman, i.ID); err != nil {
 				return nil, err
 			}
 			c.Log.MaxFiles = 1
@@ -176,7 +180,7 @@ func (m *dockerMachine) execIn(ctx context.Context, id string, argv []string, st
 	// A process outlives the client of its exec: it is ended by its ID.
 	defer context.AfterFunc(ctx, func() {
 		if i, err := m.client.ContainerExecInspect(context.Background(), e.ID); err == nil && i.Running {
-			kill(strconv.Itoa(i.Pid))
+			ownengine.Kill(strconv.Itoa(i.Pid))
 		}
 		a.Close()
 	})()
@@ -275,7 +279,7 @@ func (m *dockerMachine) close() {
 		_ = m.client.ContainerRemove(context.Background(), m.ordinary, container.RemoveOptions{Force: true})
 	}
 	if m.podman != nil {
-		if err := m.podman.remove(); err != nil {
+		if err := m.podman.Remove(); err != nil {
 			fmt.Fprintf(os.Stderr, "podman: left behind: %v\n", err)
 		}
 	}

@@ -193,7 +193,7 @@ func (m *dockerMachine) importImage(s *Scenario, ref string, tar []byte) error {
 // uses lets the programs of a scenario find what the user accepts of podman.
 func (m *dockerMachine) uses(s *Scenario) {
 	if m.podman != nil {
-		s.must(m.podman.accept(m.caller.home, s.Env))
+		s.must(acceptPodman(m.caller.home, s.Env))
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/llmdo/workshop/e2e/ownengine"
 )
 
 // alone is set in the test program that runs in namespaces of its own.
@@ -40,8 +42,8 @@ func Alone(t *testing.T) bool {
 
 // OwnEngine is an engine that a test may stop: own socket, data, containerd.
 type OwnEngine struct {
-	service
-	t *testing.T
+	service ownengine.Service
+	t       *testing.T
 }
 
 // NewEngine starts one, for a test that runs [Alone], and makes it the engine
@@ -53,18 +55,18 @@ func NewEngine(t *testing.T, args ...string) *OwnEngine {
 		t.Fatal(err)
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	return newOwn(t, service{dir: dir, host: "unix://" + at("docker.sock"), argv: append([]string{
+	return newOwn(t, ownengine.Service{Dir: dir, Host: "unix://" + at("docker.sock"), Argv: append([]string{
 		"dockerd", "--host", "unix://" + at("docker.sock"), "--data-root", at("data"), "--exec-root", at("exec"), "--pidfile", at("docker.pid"),
 		"--default-address-pool", "base=10.214.0.0/17,size=24", "--bip", "10.214.255.1/24", "--exec-opt", "native.cgroupdriver=cgroupfs",
 	}, args...)})
 }
 
-func newOwn(t *testing.T, of service) *OwnEngine {
+func newOwn(t *testing.T, of ownengine.Service) *OwnEngine {
 	t.Helper()
 	e := &OwnEngine{service: of, t: t}
-	t.Setenv("DOCKER_HOST", e.host)
+	t.Setenv("DOCKER_HOST", e.service.Host)
 	t.Cleanup(func() {
-		if err := e.remove(); err != nil {
+		if err := e.service.Remove(); err != nil {
 			t.Logf("left behind: %v", err)
 		}
 	})
@@ -76,21 +78,21 @@ func newOwn(t *testing.T, of service) *OwnEngine {
 // of the first one.
 func (e *OwnEngine) Replace() {
 	e.t.Helper()
-	for i, arg := range e.argv {
+	for i, arg := range e.service.Argv {
 		if arg == "--data-root" {
-			e.argv[i+1] += ".other"
+			e.service.Argv[i+1] += ".other"
 		}
 	}
 	e.Start()
 }
 
 // Host is its DOCKER_HOST.
-func (e *OwnEngine) Host() string { return e.host }
+func (e *OwnEngine) Host() string { return e.service.Host }
 
 // Start starts the engine again after [OwnEngine.Stop].
 func (e *OwnEngine) Start() {
 	e.t.Helper()
-	if err := e.start(); err != nil {
+	if err := e.service.Start(); err != nil {
 		e.t.Fatal(err)
 	}
 }
@@ -98,7 +100,7 @@ func (e *OwnEngine) Start() {
 // Stop ends the engine: SIGTERM as at a shutdown, SIGKILL as in a crash.
 func (e *OwnEngine) Stop(signal syscall.Signal) {
 	e.t.Helper()
-	if err := e.stop(signal); err != nil {
+	if err := e.service.Stop(signal); err != nil {
 		e.t.Fatal(err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/e2e/ownengine"
 	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
@@ -152,20 +153,20 @@ func (u *user) engine(t *testing.T, socket string, env []string, argv ...string)
 	t.Helper()
 	id := strconv.Itoa(UID)
 	t.Cleanup(u.end)
-	newOwn(t, service{dir: u.runtime, host: "unix://" + socket, env: append(u.environ(), env...),
-		argv: append([]string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--inh-caps=-all", "--"}, argv...)})
+	newOwn(t, ownengine.Service{Dir: u.runtime, Host: "unix://" + socket, Env: append(u.environ(), env...),
+		Argv: append([]string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--inh-caps=-all", "--"}, argv...)})
 }
 
 // end kills what outlives the user's engine: podman's helpers of sessions, which wait five
 // minutes, and the process that holds its user namespace.
 func (u *user) end() {
 	if pid, err := os.ReadFile(filepath.Join(u.runtime, "libpod/tmp/pause.pid")); err == nil {
-		kill(strings.TrimSpace(string(pid)))
+		ownengine.Kill(strings.TrimSpace(string(pid)))
 	}
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
 		if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte(filepath.Dir(u.home)+"/")) {
-			kill(filepath.Base(filepath.Dir(file)))
+			ownengine.Kill(filepath.Base(filepath.Dir(file)))
 		}
 	}
 }

@@ -1,6 +1,8 @@
 //go:build linux
 
-package scenario
+// Package ownengine starts engines for scenarios and benchmarks, each with its own socket and
+// data.
+package ownengine
 
 import (
 	"context"
@@ -19,36 +21,37 @@ import (
 	"github.com/docker/docker/client"
 )
 
-// service is an engine's process that this run started. All that the engine keeps is below
-// dir, and dir stands on the command lines of its helpers.
-type service struct {
-	dir  string
-	host string // as DOCKER_HOST has it
-	argv []string
-	env  []string // nil: this process's
+// Service is an engine's process that this run started. All that the engine keeps is below
+// Dir, and Dir stands on the command lines of its helpers.
+type Service struct {
+	Dir  string
+	Host string // as DOCKER_HOST has it
+	Argv []string
+	Env  []string // nil: this process's
 	cmd  *exec.Cmd
 	done chan struct{}
 }
 
-func (e *service) at(name string) string { return filepath.Join(e.dir, name) }
+// At is a path in its directory.
+func (e *Service) At(name string) string { return filepath.Join(e.Dir, name) }
 
-// start starts it, again after [service.stop], and returns when it answers.
-func (e *service) start() error {
-	log, err := os.OpenFile(e.at("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+// Start starts it, again after [Service.Stop], and returns when it answers.
+func (e *Service) Start() error {
+	log, err := os.OpenFile(e.At("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	_ = os.Remove(e.at("docker.pid")) // of one that was killed
-	e.cmd = exec.Command(e.argv[0], e.argv[1:]...)
-	e.cmd.Env = e.env
+	_ = os.Remove(e.At("docker.pid")) // of one that was killed
+	e.cmd = exec.Command(e.Argv[0], e.Argv[1:]...)
+	e.cmd.Env = e.Env
 	e.cmd.Stdout, e.cmd.Stderr = log, log
 	if err := e.cmd.Start(); err != nil {
 		return err
 	}
 	e.done = make(chan struct{})
 	go func(cmd *exec.Cmd, done chan struct{}) { _ = cmd.Wait(); close(done) }(e.cmd, e.done)
-	c, err := e.client()
+	c, err := e.Client()
 	if err != nil {
 		return err
 	}
@@ -66,28 +69,29 @@ func (e *service) start() error {
 		default:
 		}
 	}
-	b, _ := os.ReadFile(e.at("log"))
-	return fmt.Errorf("%s does not start: %w\n%s", e.argv[0], err, b[max(0, len(b)-3000):])
+	b, _ := os.ReadFile(e.At("log"))
+	return fmt.Errorf("%s does not start: %w\n%s", e.Argv[0], err, b[max(0, len(b)-3000):])
 }
 
-func (e *service) client() (*client.Client, error) {
-	return client.NewClientWithOpts(client.WithHost(e.host), client.WithAPIVersionNegotiation())
+// Client connects to it.
+func (e *Service) Client() (*client.Client, error) {
+	return client.NewClientWithOpts(client.WithHost(e.Host), client.WithAPIVersionNegotiation())
 }
 
-// stop ends the process: SIGTERM as at a shutdown, SIGKILL as in a crash. podman's
+// Stop ends the process: SIGTERM as at a shutdown, SIGKILL as in a crash. podman's
 // containers go on.
-func (e *service) stop(signal syscall.Signal) error {
+func (e *Service) Stop(signal syscall.Signal) error {
 	_ = e.cmd.Process.Signal(signal)
 	select {
 	case <-e.done:
 	case <-time.After(60 * time.Second):
 		_ = e.cmd.Process.Kill()
 		<-e.done
-		return fmt.Errorf("%s does not end after %v", e.argv[0], signal)
+		return fmt.Errorf("%s does not end after %v", e.Argv[0], signal)
 	}
 	// dockerd's containerd dies with it. Where nobody reaps orphans, dockerd would
 	// take the zombie for one that runs.
-	file := e.at("exec/containerd/containerd.pid")
+	file := e.At("exec/containerd/containerd.pid")
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil
@@ -102,9 +106,9 @@ func (e *service) stop(signal syscall.Signal) error {
 	return fmt.Errorf("containerd %s does not end with its dockerd", pid)
 }
 
-// remove ends it with all that it has and what it started, by their process IDs.
-func (e *service) remove() error {
-	if c, err := e.client(); err == nil {
+// Remove ends it with all that it has and what it started, by their process IDs.
+func (e *Service) Remove() error {
+	if c, err := e.Client(); err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		all, _ := c.ContainerList(ctx, container.ListOptions{All: true})
 		for range 2 { // on podman a room goes after those that joined it
@@ -115,12 +119,12 @@ func (e *service) remove() error {
 		cancel()
 		c.Close()
 	}
-	err := e.stop(syscall.SIGTERM)
+	err := e.Stop(syscall.SIGTERM)
 	e.killRest()
 	mounts, _ := os.ReadFile("/proc/self/mounts")
 	var below []string
 	for line := range strings.Lines(string(mounts)) {
-		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], e.dir+"/") {
+		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], e.Dir+"/") {
 			below = append(below, f[1])
 		}
 	}
@@ -128,20 +132,20 @@ func (e *service) remove() error {
 	for _, m := range slices.Backward(below) {
 		_ = syscall.Unmount(m, syscall.MNT_DETACH)
 	}
-	return errors.Join(err, os.RemoveAll(e.dir))
+	return errors.Join(err, os.RemoveAll(e.Dir))
 }
 
 // killRest ends what outlives it: containerd and shims of a dockerd that was killed, with
 // the containers' main processes, which are the shims' children, and the monitors of
 // podman's commands, which wait for minutes.
-func (e *service) killRest() {
+func (e *Service) killRest() {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
 		b, _ := os.ReadFile(file)
 		name, _, _ := strings.Cut(string(b), "\x00")
 		name = filepath.Base(name)
 		shim := strings.HasPrefix(name, "containerd")
-		if !shim && name != "conmon" && name != "podman" || !strings.Contains(string(b), e.dir+"/") {
+		if !shim && name != "conmon" && name != "podman" || !strings.Contains(string(b), e.Dir+"/") {
 			continue
 		}
 		dir := filepath.Dir(file)
@@ -150,15 +154,16 @@ func (e *service) killRest() {
 			for _, list := range lists {
 				children, _ := os.ReadFile(list)
 				for _, child := range strings.Fields(string(children)) {
-					kill(child)
+					Kill(child)
 				}
 			}
 		}
-		kill(filepath.Base(dir))
+		Kill(filepath.Base(dir))
 	}
 }
 
-func kill(pid string) {
+// Kill ends a process by its ID.
+func Kill(pid string) {
 	if n, err := strconv.Atoi(pid); err == nil && n > 1 {
 		_ = syscall.Kill(n, syscall.SIGKILL)
 	}
