@@ -20,6 +20,8 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/carrier/outlet"
+	"github.com/llmdo/workshop/internal/dev/testcarrier"
 	"github.com/llmdo/workshop/internal/dev/testnet"
 	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/guard/control"
@@ -49,6 +51,10 @@ func TestMain(m *testing.M) {
 		os.Exit(roominit.Main(os.Args[1:], os.Stdout, os.Stderr))
 	case "room by AnyIP":
 		os.Exit(anyIPRoom())
+	case "outlet":
+		os.Exit(outlet.Main(os.Args[1:], os.Stdout, os.Stderr))
+	case "relay":
+		os.Exit(testcarrier.Main(os.Args[1:]))
 	case "connect":
 		os.Exit(control.Connect(os.Args[1], os.Stdin, os.Stdout, os.Stderr))
 	}
@@ -77,6 +83,10 @@ type world struct {
 	stderr io.Writer
 	// anyIP makes rooms as on a kernel without netfilter
 	anyIP bool
+	// byCarrier has workers in namespaces of their own, with a relay to an outlet in the room
+	byCarrier   bool
+	outlet      *process // the last room's
+	startOutlet func()   // again
 	// groups, by role, are where processes are started
 	groups map[string]*testutil.MemoryGroup
 }
@@ -98,8 +108,9 @@ func buildWorld(t testing.TB, p firewall.Policy) *world {
 		testutil.Require(t, false, "network namespaces: "+err.Error())
 	}
 	t.Cleanup(func() { outside.Close() })
-	w := &world{TB: t, outside: outside, rooms: map[string]*process{}, anyIP: os.Getenv("GUARD_TEST_ROOMS") == "anyip"}
+	w := &world{TB: t, outside: outside, rooms: map[string]*process{}, anyIP: os.Getenv("GUARD_TEST_ROOMS") == "anyip", byCarrier: os.Getenv("GUARD_TEST_ROOMS") == "carrier"}
 	w.in = testnet.New(t, testnet.Options{Near: outside})
+	w.in.IPv6 = w.in.IPv6 && !w.byCarrier
 	if p.Resolvers == nil {
 		p.Resolvers = []string{testnet.DNS}
 	}
@@ -165,8 +176,14 @@ func (w *world) startRoom(p firewall.RoomPolicy, ns *testnet.NS) {
 	if w.anyIP {
 		role = "room by AnyIP"
 	}
+	if w.byCarrier {
+		args = append(args, "--outlet")
+	}
 	w.rooms[p.Room] = w.start(ns, role, nil, args...)
 	w.rooms[p.Room].waitReady()
+	if w.byCarrier {
+		w.carry(p.Room)
+	}
 }
 
 func (w *world) startGuard(args ...string) {

@@ -60,6 +60,7 @@ func parseArgs(args []string, stderr io.Writer) (Options, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&o.Name, "name", "", "name of the room (required)")
 	f.BoolVar(&o.Open, "open", false, "redirect every TCP connection to the guard")
+	f.BoolVar(&o.Outlet, "outlet", false, "tell the ports of the policy to an outlet in the room")
 	f.StringVar(&o.Dir, "dir", defaultDir, "directory of the socket")
 	f.UintVar(&uid, "guard-uid", defaultGuardUID, "user that the guard runs as")
 	fallback := f.String("fallback", "", "anyip: work without nf_tables if the kernel lacks it")

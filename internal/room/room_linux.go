@@ -26,6 +26,8 @@ type Options struct {
 	// AnyIP permits a room without netfilter if the kernel lacks a part of it; see
 	// docs/decisions/anyip.md.
 	AnyIP bool
+	// Outlet tells the ports of the policy to an outlet in the room (package carrier).
+	Outlet bool
 	// Packets are packet sockets of [kernelsupport.PacketSockets] for such a room.
 	Packets []int
 	// Log, if not nil, gets lines about guards that connect and disconnect.
@@ -38,7 +40,8 @@ type Room struct {
 	o        Options
 	families families
 	fds      []int
-	any      *anyIP // nil: netfilter redirects
+	any      *anyIP     // nil: netfilter redirects
+	told     *portsTold // nil: no outlet
 
 	mu        sync.Mutex
 	ports     []firewall.PortRange // redirected, other than 53, 80 and 443
@@ -78,7 +81,7 @@ func newRoom(o Options) (*Room, error) {
 	// Rules before routes: at no moment can a packet go anywhere but by the rules.
 	// The policy's ports are refused until the guard sends them.
 	err = loadRules(firewall.NewRuleset(firewall.RulesetOptions{Open: o.Open}), fs)
-	if lack := new(lackError); o.AnyIP && errors.As(err, &lack) {
+	if lack := new(lackError); o.AnyIP && !o.Outlet && errors.As(err, &lack) {
 		return newAnyIP(o, fs, v6Routes, lack)
 	}
 	if err != nil {
@@ -92,7 +95,14 @@ func newRoom(o Options) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Room{o: o, families: fs, fds: fds}, nil
+	r := &Room{o: o, families: fs, fds: fds}
+	if o.Outlet {
+		if r.told, err = tellPorts(); err != nil {
+			r.Close()
+			return nil, err
+		}
+	}
+	return r, nil
 }
 
 // routes adds a route for each family with addresses; without one, connections fail at
@@ -135,6 +145,9 @@ func (r *Room) Close() {
 	r.endpoints = nil
 	if r.any != nil {
 		r.any.close()
+	}
+	if r.told != nil {
+		r.told.listener.Close()
 	}
 }
 
@@ -186,6 +199,7 @@ func (r *Room) Listen(port uint16) (int, error) {
 		r.endpoints = map[uint16]int{}
 	}
 	r.endpoints[port] = fd
+	r.tell()
 	return fd, nil
 }
 
@@ -202,7 +216,13 @@ func (r *Room) Redirect(ports []firewall.PortRange) (handover.Opened, error) {
 	if r.any != nil {
 		return r.any.open(r.families, ports), nil
 	}
+	if r.told != nil {
+		if err := r.told.fits(ports); err != nil {
+			return handover.Opened{}, err
+		}
+	}
 	if slices.Equal(ports, r.ports) {
+		r.tell()
 		return handover.Opened{}, nil
 	}
 	change := replaceNAT
@@ -213,7 +233,15 @@ func (r *Room) Redirect(ports []firewall.PortRange) (handover.Opened, error) {
 		return handover.Opened{}, err
 	}
 	r.ports = ports
+	r.tell()
 	return handover.Opened{}, nil
+}
+
+// tell tells an outlet where its relay accepts, besides 53, 80, 443 and the guard's proxy.
+func (r *Room) tell() {
+	if r.told != nil {
+		r.told.set(singles(append(slices.Clone(r.ports), endpointPorts(r.endpoints)...)))
+	}
 }
 
 // Counters implements [handover.Handler].

@@ -1,0 +1,120 @@
+package carrier
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/carrier/mux"
+)
+
+// Kind is the first byte of a head or a message.
+type Kind byte
+
+// The kinds.
+const (
+	TCP Kind = 1 + iota
+	DNS
+	Refused
+	Ready
+	Inbound
+	Session
+	Ports
+)
+
+// MaxStreams is how many streams of each side there may be at a time.
+const MaxStreams = 1024
+
+// MaxDNS bounds a query and a response, in bytes: longer ones go by TCP.
+const MaxDNS = 4096
+
+// MaxPorts is how many ports a relay accepts connections at besides its own: those of the
+// policy and of endpoints.
+const MaxPorts = MaxPolicyPorts + firewall.MaxEndpoints
+
+// MaxPolicyPorts is how many of them may be the policy's.
+const MaxPolicyPorts = 128
+
+// Head is a decoded head or message.
+type Head struct {
+	Kind     Kind
+	Address  netip.AddrPort // TCP, Refused: without a zone, IPv4 as such
+	Protocol byte           // Refused: of the IP header
+	Port     uint16         // Inbound, not 0
+	Ports    []uint16       // Ports: rising, not 0
+}
+
+// Encode returns the bytes of the head.
+func (h Head) Encode() []byte {
+	b := []byte{byte(h.Kind)}
+	switch h.Kind {
+	case Refused:
+		b = append(b, h.Protocol)
+		fallthrough
+	case TCP:
+		b = append(b, h.Address.Addr().AsSlice()...)
+		b = binary.BigEndian.AppendUint16(b, h.Address.Port())
+	case Inbound:
+		b = binary.BigEndian.AppendUint16(b, h.Port)
+	case Ports:
+		for _, p := range h.Ports {
+			b = binary.BigEndian.AppendUint16(b, p)
+		}
+	}
+	return b
+}
+
+// Decode decodes a head of a stream or a message. It accepts only what [Head.Encode]
+// returns for a valid one.
+func Decode(b []byte) (h Head, err error) {
+	bad := fmt.Errorf("%w: a head of %d bytes", mux.ErrProtocol, len(b))
+	if len(b) == 0 {
+		return h, bad
+	}
+	h.Kind, b = Kind(b[0]), b[1:]
+	switch h.Kind {
+	case Refused:
+		if len(b) == 0 {
+			return h, bad
+		}
+		h.Protocol, b = b[0], b[1:]
+		fallthrough
+	case TCP:
+		if len(b) != 4+2 && len(b) != 16+2 {
+			return h, bad
+		}
+		a, _ := netip.AddrFromSlice(b[:len(b)-2])
+		if a.Is4In6() {
+			return h, bad
+		}
+		h.Address = netip.AddrPortFrom(a, binary.BigEndian.Uint16(b[len(b)-2:]))
+	case Inbound:
+		if len(b) != 2 || b[0]|b[1] == 0 {
+			return h, bad
+		}
+		h.Port = binary.BigEndian.Uint16(b)
+	case Ports:
+		if len(b)%2 != 0 || len(b) > 2*MaxPorts {
+			return h, bad
+		}
+		for ; len(b) > 0; b = b[2:] {
+			p := binary.BigEndian.Uint16(b)
+			if n := len(h.Ports); p == 0 || n > 0 && h.Ports[n-1] >= p {
+				return h, bad
+			}
+			h.Ports = append(h.Ports, p)
+		}
+	case DNS, Ready, Session:
+		if len(b) != 0 {
+			return h, bad
+		}
+	default:
+		return h, fmt.Errorf("%w: kind %d", mux.ErrProtocol, h.Kind)
+	}
+	return h, nil
+}
+
+// ErrWay is a kind that goes the other way only.
+var ErrWay = errors.New("a kind that only the other side sends")
