@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -44,5 +45,17 @@ func (e *Engine) pause(ctx context.Context, id string) error {
 
 // inspect returns the state of a container by its ID; name is for messages.
 func (e *Engine) inspect(ctx context.Context, id, name string) (container.InspectResponse, error) {
-	return answer(ctx, name, func(ctx context.Context) (container.InspectResponse, error) { return e.cli.ContainerInspect(ctx, id) })
+	c, err := answer(ctx, name, func(ctx context.Context) (container.InspectResponse, error) { return e.cli.ContainerInspect(ctx, id) })
+	if err == nil && (c.ContainerJSONBase == nil || c.State == nil || c.HostConfig == nil || c.Config == nil) {
+		err = &answerError{"its inspection of a container has no state or no configuration"}
+	}
+	if err == nil {
+		c.HostConfig.Ulimits = present(c.HostConfig.Ulimits)
+	}
+	return c, err
+}
+
+// present leaves out what a list of the engine has null for.
+func present[T any](list []*T) []*T {
+	return slices.DeleteFunc(list, func(v *T) bool { return v == nil })
 }

@@ -69,14 +69,14 @@ func (e *Engine) Caches(ctx context.Context, sizes bool) ([]engine.Cache, error)
 		if err != nil {
 			return nil, e.explain(err)
 		}
-		for _, v := range usage.Volumes {
+		for _, v := range present(usage.Volumes) {
 			if v.UsageData != nil {
 				size[v.Name] = v.UsageData.Size
 			}
 		}
 	}
 	var out []engine.Cache
-	for _, v := range list.Volumes {
+	for _, v := range present(list.Volumes) {
 		c, ok := engine.CacheOf(engine.Object{Name: v.Name, Labels: v.Labels})
 		if !ok {
 			continue

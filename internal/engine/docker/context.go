@@ -63,44 +63,26 @@ func dialSocket(ctx stdcontext.Context, path string) (net.Conn, error) {
 	return c, nil
 }
 
-// options returns the client options: ssh for an ssh address, TLS if the context has
-// keys or turns verification off.
-func (r reach) options() ([]client.Opt, error) {
-	version := []client.Opt{client.WithVersionFromEnv(), client.WithAPIVersionNegotiation()}
-	if r.Host == "" {
-		return version, nil
-	}
+// options returns the client options, and completes the transport: ssh for an ssh address,
+// TLS if the context has keys or turns verification off.
+func (r reach) options(t *http.Transport) ([]client.Opt, error) {
+	opts := []client.Opt{client.WithVersionFromEnv(), client.WithAPIVersionNegotiation()}
 	helper, err := connhelper.GetConnectionHelper(r.Host)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case helper != nil:
+		return append(opts, client.WithHost(helper.Host), client.WithDialContext(helper.Dialer)), nil
 	}
-	if helper != nil {
-		return append([]client.Opt{
-			client.WithHTTPClient(&http.Client{Transport: &http.Transport{DialContext: helper.Dialer}}),
-			client.WithHost(helper.Host),
-			client.WithDialContext(helper.Dialer),
-		}, version...), nil
-	}
-	opts := []client.Opt{client.WithHost(r.Host)}
+	opts = append(opts, client.WithHost(r.Host))
 	scheme, path, _ := strings.Cut(r.Host, "://")
 	if scheme == "unix" {
 		opts = append(opts, client.WithDialContext(func(ctx stdcontext.Context, _, _ string) (net.Conn, error) { return dialSocket(ctx, path) }))
 	}
 	if local := scheme == "unix" || scheme == "npipe" || scheme == "fd"; !local && (r.tls != nil || r.SkipTLSVerify) {
-		config, err := r.tlsConfig()
-		if err != nil {
-			return nil, err
-		}
-		// First, because WithHost completes an existing transport.
-		opts = append([]client.Opt{client.WithHTTPClient(&http.Client{
-			Transport: &http.Transport{
-				TLSClientConfig: config,
-				DialContext:     (&net.Dialer{KeepAlive: 30 * time.Second, Timeout: 30 * time.Second}).DialContext,
-			},
-			CheckRedirect: client.CheckRedirect,
-		})}, opts...)
+		t.TLSClientConfig, err = r.tlsConfig()
 	}
-	return append(opts, version...), nil
+	return opts, err
 }
 
 func (r reach) tlsConfig() (*tls.Config, error) {

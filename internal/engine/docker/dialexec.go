@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/pkg/stdcopy"
 )
 
 // dialExec starts workshop-init in a container and connects to its standard input
@@ -23,14 +22,14 @@ func (e *Engine) dialExec(ctx context.Context, id string, command []string, mine
 	if err != nil {
 		return nil, e.execError(err)
 	}
-	conn, err := e.cli.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{})
+	conn, err := e.execAttach(ctx, made.ID, container.ExecAttachOptions{})
 	if err != nil {
 		return nil, e.execError(err)
 	}
 	r, w := io.Pipe()
 	go func() {
 		var problem lastWords
-		_, err := stdcopy.StdCopy(&answers{w: w, problem: &problem, mine: mine}, &problem, conn.Reader)
+		err := copyFrames(&answers{w: w, problem: &problem, mine: mine}, &problem, conn.Reader)
 		if text := strings.TrimSpace(problem.String()); err == nil && text != "" {
 			err = &saidError{text}
 		}

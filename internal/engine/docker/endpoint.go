@@ -1,6 +1,8 @@
 package docker
 
 import (
+	"cmp"
+	"crypto/tls"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -17,6 +19,7 @@ type endpoint struct {
 	host    string // "unix:///var/run/docker.sock"
 	context string // the docker context that named it, or ""
 	opts    []client.Opt
+	http    *http.Client // of the opts
 }
 
 // socket returns the path of a unix socket, or "".
@@ -76,26 +79,23 @@ func findEndpoint(o Options) (endpoint, error) {
 		ep = found
 	} else {
 		name = ""
-		if ep.Host == "" {
-			ep.Host = client.DefaultDockerHost
-		}
 	}
-	opts, err := ep.options()
+	ep.Host = cmp.Or(ep.Host, client.DefaultDockerHost)
+	transport := &http.Transport{MaxResponseHeaderBytes: maxHead}
+	opts, err := ep.options(transport)
+	if err == nil && name == "" && strings.HasPrefix(ep.Host, "tcp://") {
+		transport.TLSClientConfig, err = tlsFromEnvironment(env, dir)
+	}
 	if err != nil {
 		return endpoint{}, &UnreachableError{Endpoint: ep.Host, Err: err}
 	}
-	if name == "" && strings.HasPrefix(ep.Host, "tcp://") {
-		tls, err := tlsFromEnvironment(env, dir)
-		if err != nil {
-			return endpoint{}, &UnreachableError{Endpoint: ep.Host, Err: err}
-		}
-		opts = append(tls, opts...)
-	}
-	return endpoint{host: ep.Host, context: name, opts: opts}, nil
+	own := &http.Client{Transport: transport, CheckRedirect: client.CheckRedirect}
+	// First, because WithHost completes its transport.
+	return endpoint{host: ep.Host, context: name, opts: append([]client.Opt{client.WithHTTPClient(own)}, opts...), http: own}, nil
 }
 
-// tlsFromEnvironment honours DOCKER_TLS_VERIFY, DOCKER_TLS and DOCKER_CERT_PATH.
-func tlsFromEnvironment(env func(string) string, dir string) ([]client.Opt, error) {
+// tlsFromEnvironment honours DOCKER_TLS_VERIFY, DOCKER_TLS and DOCKER_CERT_PATH; nil: none.
+func tlsFromEnvironment(env func(string) string, dir string) (*tls.Config, error) {
 	path := env(client.EnvOverrideCertPath)
 	verify := env(client.EnvTLSVerify) != ""
 	if path == "" && !verify {
@@ -104,15 +104,8 @@ func tlsFromEnvironment(env func(string) string, dir string) ([]client.Opt, erro
 	if path == "" {
 		path = dir
 	}
-	tls, err := tlsconfig.Client(tlsconfig.Options{
+	return tlsconfig.Client(tlsconfig.Options{
 		CAFile: filepath.Join(path, "ca.pem"), CertFile: filepath.Join(path, "cert.pem"), KeyFile: filepath.Join(path, "key.pem"),
 		InsecureSkipVerify: !verify,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return []client.Opt{client.WithHTTPClient(&http.Client{
-		Transport:     &http.Transport{TLSClientConfig: tls},
-		CheckRedirect: client.CheckRedirect,
-	})}, nil
 }

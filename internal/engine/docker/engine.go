@@ -69,6 +69,7 @@ func New(_ context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, &UnreachableError{Endpoint: ep.host, Flavour: o.Flavour, Err: err}
 	}
+	ep.http.Transport = &bounded{ep.http.Transport, boundOf} // around what the client put there
 	e := &Engine{cli: cli, endpoint: ep, opts: o, init: o.Init}
 	if e.init == nil {
 		e.init = initimage.Default()

@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -14,7 +13,6 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
@@ -96,7 +94,7 @@ func (e *Engine) execIn(ctx context.Context, id, program string, o engine.ExecOp
 	if err != nil {
 		return exitOurs, e.execError(err)
 	}
-	conn, err := e.cli.ContainerExecAttach(ctx, made.ID, container.ExecAttachOptions{Tty: o.TTY})
+	conn, err := e.execAttach(ctx, made.ID, container.ExecAttachOptions{Tty: o.TTY})
 	if err != nil {
 		return startCode(err.Error()), e.execError(err)
 	}
@@ -170,8 +168,7 @@ func (s *execution) copyOutput() error {
 		_, err := io.Copy(s.out, s.conn.Reader)
 		return err
 	}
-	_, err := stdcopy.StdCopy(s.out, errOut, bufio.NewReaderSize(s.conn.Reader, 64<<10))
-	return err
+	return copyFrames(s.out, errOut, s.conn.Reader)
 }
 
 // begun reports whether the command was started; a process stopped before exec

@@ -48,7 +48,7 @@ func (e *Engine) Leftovers(ctx context.Context) ([]engine.Leftover, error) {
 			used[name] = true
 		}
 	}
-	for _, v := range usage.Volumes {
+	for _, v := range present(usage.Volumes) {
 		size := int64(-1)
 		if v.UsageData != nil {
 			size = v.UsageData.Size
@@ -65,7 +65,7 @@ func (e *Engine) Leftovers(ctx context.Context) ([]engine.Leftover, error) {
 			out = append(out, l)
 		}
 	}
-	out = append(out, e.leftImages(ctx, usage.Images, used)...)
+	out = append(out, e.leftImages(ctx, present(usage.Images), used)...)
 	networks, err := e.cli.NetworkList(ctx, network.ListOptions{Filters: filters.NewArgs(filters.Arg("label", compose.LabelDirectory))})
 	for _, n := range networks {
 		if l := n.Labels; !used[n.ID] && l[engine.LabelProject] != "" {

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/llmdo/workshop/internal/engine"
 )
@@ -39,7 +38,7 @@ func (e *Engine) logsOf(ctx context.Context, c engine.Container, o engine.LogsOp
 	if info.Config.Tty {
 		_, err = io.Copy(stdout, r)
 	} else {
-		_, err = stdcopy.StdCopy(stdout, stderr, r)
+		err = copyFrames(stdout, stderr, r)
 	}
 	return err
 }

@@ -59,7 +59,7 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	})
 	g.Go(func() error {
 		list, err := e.cli.VolumeList(gctx, volume.ListOptions{Filters: label})
-		volumes = list.Volumes
+		volumes = present(list.Volumes)
 		for _, v := range volumes {
 			o.Volumes = append(o.Volumes, engine.Object{Name: v.Name, Labels: v.Labels})
 		}

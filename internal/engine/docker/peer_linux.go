@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"fmt"
 	"net"
 	"os"
 
@@ -20,7 +19,7 @@ func checkPeer(c net.Conn) error {
 		return err
 	}
 	if int(peer.Uid) != 0 && int(peer.Uid) != os.Getuid() {
-		return fmt.Errorf("uid %d listens there, who is neither root nor you: %w", peer.Uid, errForeignSocket)
+		return &foreignSocketError{peer.Uid}
 	}
 	return nil
 }

@@ -69,13 +69,20 @@ func pullError(ref string, err error) error {
 	return fmt.Errorf("pull %s: %w", ref, err)
 }
 
+// maxStreamed bounds one message of a stream, in bytes.
+const maxStreamed = 1 << 20
+
 // messages reads the engine's stream of JSON messages until an error or EOF.
 func messages(r io.Reader, each func(*jsonmessage.JSONMessage)) error {
-	dec := json.NewDecoder(r)
+	limited := &io.LimitedReader{R: r}
+	dec := json.NewDecoder(limited)
 	for {
 		var m jsonmessage.JSONMessage
+		limited.N = maxStreamed
 		err := dec.Decode(&m)
 		switch {
+		case limited.N == 0:
+			return &answerError{fmt.Sprintf("a message has more than %d MiB", maxStreamed>>20)}
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:

@@ -11,7 +11,6 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
@@ -78,7 +77,7 @@ func (rd *readiness) read(r io.Reader, tty bool) {
 		_, _ = io.Copy(out, r)
 		return
 	}
-	_, _ = stdcopy.StdCopy(out, rd, r)
+	_ = copyFrames(out, rd, r)
 }
 
 // hear parses one line of stdout.

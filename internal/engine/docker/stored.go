@@ -19,9 +19,6 @@ import (
 // container. A container that differs is removed, and the error is an
 // [engine.RefusedError].
 func (r *run) checkStored(ctx context.Context, id, service string, c *container.InspectResponse) error {
-	if c.ContainerJSONBase == nil || c.HostConfig == nil || c.Config == nil {
-		return fmt.Errorf("container of %s: the engine's inspection has no configuration", service)
-	}
 	info, err := r.e.Info(ctx)
 	if err != nil {
 		return err

@@ -187,7 +187,7 @@ func (e *Engine) lockTools(ctx context.Context, name string, labels map[string]s
 		}
 		for _, c := range old {
 			switch {
-			case strings.TrimPrefix(c.Names[0], "/") != lock:
+			case len(c.Names) == 0 || strings.TrimPrefix(c.Names[0], "/") != lock:
 			case !engine.IsHelper(c.Labels):
 				return nil, fmt.Errorf("container %s exists and doesn't belong to a workshop: remove it with `docker rm -f %s`", lock, lock)
 			case time.Since(time.Unix(c.Created, 0)) > lockAge:

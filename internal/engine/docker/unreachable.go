@@ -49,15 +49,11 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 // ExitCode is 5: engine.
 func (e *UnreachableError) ExitCode() int { return 5 }
 
-// errForeignSocket: the client's errors keep the text of a dialer's error only.
-var errForeignSocket = errors.New("another user's socket")
+// foreignSocketError is a socket at which another user listens.
+type foreignSocketError struct{ uid uint32 }
 
-func foreignCause(err error) error {
-	text := err.Error()
-	if i := strings.LastIndex(text, "uid "); i >= 0 {
-		text = text[i:]
-	}
-	return errors.New(text)
+func (e *foreignSocketError) Error() string {
+	return fmt.Sprintf("uid %d listens there, who is neither root nor you", e.uid)
 }
 
 // leadsTo returns where a symbolic link leads, "" for something else.
@@ -104,8 +100,11 @@ func (e *Engine) explain(err error) error {
 	if err != nil && closed(err) {
 		return fmt.Errorf("the engine at %s closed the connection (%w): if it has ended, start it, and run the command again", e.endpoint.host, err)
 	}
-	foreign := errors.Is(err, errForeignSocket) || err != nil && strings.Contains(err.Error(), errForeignSocket.Error())
-	if err == nil || !foreign && !client.IsErrConnectionFailed(err) && !strings.Contains(err.Error(), "permission denied while trying to connect") {
+	if a, ok := errors.AsType[*answerError](err); ok {
+		return &UnreachableError{Endpoint: e.endpoint.host, Flavour: e.opts.Flavour, Err: a, Hint: restartHint}
+	}
+	foreign, isForeign := errors.AsType[*foreignSocketError](err)
+	if err == nil || !isForeign && !client.IsErrConnectionFailed(err) && !strings.Contains(err.Error(), "permission denied while trying to connect") {
 		return err
 	}
 	out := &UnreachableError{Endpoint: e.endpoint.host, Flavour: e.opts.Flavour, Err: err}
@@ -114,8 +113,8 @@ func (e *Engine) explain(err error) error {
 	absent := errors.Is(statErr, fs.ErrNotExist) || statErr == nil && info.Mode().Type() != fs.ModeSocket
 	out.Absent = absent && e.endpoint.host == client.DefaultDockerHost && e.endpoint.context == ""
 	switch {
-	case foreign:
-		out.Err, out.Hint = foreignCause(err), "don't use it: see whose it is with `sudo ss -xlp src "+socket+"`"
+	case isForeign:
+		out.Err, out.Hint = foreign, "don't use it: see whose it is with `sudo ss -xlp src "+socket+"`"
 	case socket == "":
 		out.Hint = "check DOCKER_HOST or `docker context ls`"
 	case e.opts.Flavour == engine.FlavourPodman && (errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "permission denied")):
