@@ -22,7 +22,7 @@ const (
 // endByDialIn ends a worker by its dial-in socket, unless done is called first. It is
 // for an engine that holds the container's lock while it starts a process that the
 // worker has stopped: it can't kill the container, but recovers once that has ended.
-func (e *Engine) endByDialIn(ctx context.Context, id string, after time.Duration) (done func()) {
+func (e *Engine) endByDialIn(ctx context.Context, id, project, service string, after time.Duration) (done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -32,7 +32,7 @@ func (e *Engine) endByDialIn(ctx context.Context, id string, after time.Duration
 			return
 		case <-time.After(after):
 		}
-		if dir := e.dialInByList(ctx, id); dir != "" {
+		if dir := e.dialInByList(ctx, id, project, service); dir != "" {
 			if takeBack, err := dialin.Finish(dir); err == nil {
 				<-ctx.Done()
 				takeBack()
@@ -44,17 +44,17 @@ func (e *Engine) endByDialIn(ctx context.Context, id string, after time.Duration
 
 // dialInByList finds a worker's dial-in directory in the list of containers, for
 // which the engine needs no lock; "": there is none on this machine.
-func (e *Engine) dialInByList(ctx context.Context, id string) string {
+func (e *Engine) dialInByList(ctx context.Context, id, project, service string) string {
 	if e.endpoint.socket() == "" {
 		return ""
 	}
 	list, err := e.cli.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("id", id))})
-	if err != nil || len(list) != 1 || !engine.OurContainer(list[0].Labels) {
+	if err != nil || len(list) != 1 || list[0].ID != id || !engine.OurContainer(list[0].Labels) {
 		return ""
 	}
 	var w worker
 	for _, m := range list[0].Mounts {
-		w.mount(string(m.Type), m.Source, m.Destination, m.RW)
+		w.mount(project, service, string(m.Type), m.Source, m.Destination, m.RW)
 	}
 	return w.dialIn
 }

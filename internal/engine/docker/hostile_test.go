@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	composetypes "github.com/compose-spec/compose-go/v2/types"
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
@@ -225,7 +226,7 @@ func hostileCalls(ctx context.Context, e *Engine) {
 	_ = e.said(ctx, hostileID)
 	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond) // it waits for the container
 	defer cancel()
-	_ = e.alreadyReady(short, hostileID, "w", &compose.Compiled{Roles: map[string]compose.Role{"w": compose.RoleWorker}})
+	_ = e.alreadyReady(short, hostileID, "w", &compose.Compiled{Project: &composetypes.Project{Name: "p"}, Roles: map[string]compose.Role{"w": compose.RoleWorker}})
 	r := &run{e: e}
 	_ = r.verdict(ctx, newReadiness(nil), hostileID, "w")
 	r.p = &engine.Plan{Project: "p"}

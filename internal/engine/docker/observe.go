@@ -25,7 +25,8 @@ import (
 
 // Observe lists the objects with Compose's label of the project: one call each for
 // containers, networks and volumes, and one per image, all concurrently. It separates
-// objects that don't belong to a workshop ([engine.OurContainer]). With images it also
+// objects that don't belong to a workshop ([engine.OurContainer]). What the engine returns
+// of other projects, whatever it was asked for, is left out. With images it also
 // reads the policy of the guard.
 func (e *Engine) Observe(ctx context.Context, project string, images ...string) (engine.Observed, error) {
 	if err := engine.RefuseImageFiles(promise.Docker, images...); err != nil {
@@ -40,6 +41,9 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	g.Go(func() error {
 		list, err := e.cli.ContainerList(gctx, container.ListOptions{All: true, Filters: label})
 		for i := range list {
+			if list[i].Labels[engine.LabelProject] != project {
+				continue
+			}
 			c := observed(&list[i])
 			unknown[c.ID] = list[i].HostConfig.NetworkMode == "" // podman
 			if engine.OurContainer(list[i].Labels) {
@@ -53,13 +57,16 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	g.Go(func() error {
 		list, err := e.cli.NetworkList(gctx, network.ListOptions{Filters: label})
 		for _, n := range list {
+			if n.Labels[engine.LabelProject] != project {
+				continue
+			}
 			o.Networks = append(o.Networks, engine.Object{ID: n.ID, Name: n.Name, Labels: n.Labels})
 		}
 		return err
 	})
 	g.Go(func() error {
 		list, err := e.cli.VolumeList(gctx, volume.ListOptions{Filters: label})
-		volumes = present(list.Volumes)
+		volumes = slices.DeleteFunc(present(list.Volumes), func(v *volume.Volume) bool { return v.Labels[engine.LabelProject] != project })
 		for _, v := range volumes {
 			o.Volumes = append(o.Volumes, engine.Object{Name: v.Name, Labels: v.Labels})
 		}
@@ -231,7 +238,8 @@ func (e *Engine) one(ctx context.Context, project, service string) (engine.Conta
 		return engine.Container{}, e.explain(err)
 	}
 	for i := range list {
-		if c := observed(&list[i]); engine.OurContainer(list[i].Labels) && !c.OneOff && !c.Helper {
+		l := list[i].Labels
+		if c := observed(&list[i]); l[engine.LabelProject] == project && c.Service == service && engine.OurContainer(l) && !c.OneOff && !c.Helper {
 			return c, nil
 		}
 	}

@@ -262,7 +262,7 @@ func (e *Engine) alreadyReady(ctx context.Context, id, service string, c *compos
 	}
 	for {
 		var out bytes.Buffer
-		err := e.health(ctx, id, service, c.Roles[service], &out)
+		err := e.health(ctx, id, c.Project.Name, service, c.Roles[service], &out)
 		if err == nil || isSilent(err) {
 			return err
 		}
@@ -284,7 +284,7 @@ func (e *Engine) alreadyReady(ctx context.Context, id, service string, c *compos
 
 // health returns nil if a running container is ready. For a worker it checks the
 // dial-in socket, which opens just before READY.
-func (e *Engine) health(ctx context.Context, id, service string, role compose.Role, out io.Writer) error {
+func (e *Engine) health(ctx context.Context, id, project, service string, role compose.Role, out io.Writer) error {
 	name, program := "gate", compose.InitPath
 	switch role {
 	case compose.RoleRoom:
@@ -292,7 +292,7 @@ func (e *Engine) health(ctx context.Context, id, service string, role compose.Ro
 	case compose.RoleGuard:
 		name, program = "guard", compose.ImageInit
 	case compose.RoleWorker:
-		w, err := e.lookAt(ctx, id, service)
+		w, err := e.lookAt(ctx, id, project, service)
 		if err != nil {
 			return err
 		}

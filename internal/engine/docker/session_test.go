@@ -120,7 +120,7 @@ func TestLookReadsLabels(t *testing.T) {
 	if err != nil || i.ID != c.ID || i.State.Pid == 0 {
 		t.Fatalf("%+v, %v", i, err)
 	}
-	if w := i.worker(); w.dialIn == "" || w.container.State != "running" || w.container.Directory != f.dir {
+	if w := i.worker(f.name, "one"); w.dialIn == "" || w.container.State != "running" || w.container.Directory != f.dir {
 		t.Errorf("%+v", w)
 	}
 	// The name says one project, the labels another.

@@ -116,10 +116,10 @@ func (f *fixture) compile(t testing.TB, change func(*workshop.Workshop), workers
 		t.Fatal(err)
 	}
 	facts := compose.Facts{
-		ProjectDir: f.dir, Arch: runtime.GOARCH, Local: true, UID: 1000, GID: 1000, RuntimeDir: filepath.Join(f.dir, ".run"),
+		ProjectDir: f.dir, Arch: runtime.GOARCH, Local: true, UID: 1000, GID: 1000, RuntimeDir: filepath.Join(f.dir, f.name+"-01234567"),
 		Sources: map[string]compose.SourceFacts{}, InitImage: image, InitVolume: volume,
 	}
-	if err := os.MkdirAll(facts.RuntimeDir, 0o755); err != nil {
+	if err := os.MkdirAll(facts.RuntimeDir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range compose.DialInPaths(c, facts) {

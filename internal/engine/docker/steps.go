@@ -55,7 +55,7 @@ func (r *run) step(ctx context.Context, s engine.Step) error {
 	case engine.OpStartContainer:
 		return r.start(ctx, s)
 	case engine.OpStopContainer:
-		defer r.e.endByDialIn(ctx, s.ObjectID, stopAfter)()
+		defer r.e.endByDialIn(ctx, s.ObjectID, r.p.Project, s.Service, stopAfter)()
 		return ignoreGone(r.e.cli.ContainerStop(ctx, s.ObjectID, container.StopOptions{}))
 	case engine.OpRemoveContainer:
 		return r.removeContainer(ctx, s)
@@ -251,7 +251,7 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 func (r *run) removeContainer(ctx context.Context, s engine.Step) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, removeWithin, &engine.SilentError{Container: s.ObjectID})
 	defer cancel()
-	defer r.e.endByDialIn(ctx, s.ObjectID, removeAfter)()
+	defer r.e.endByDialIn(ctx, s.ObjectID, r.p.Project, s.Service, removeAfter)()
 	err := r.e.cli.ContainerRemove(ctx, s.ObjectID, container.RemoveOptions{Force: true, RemoveVolumes: true})
 	// "Removal already in progress": wait for the end of another call.
 	for cerrdefs.IsConflict(err) {
