@@ -67,24 +67,25 @@ func StepInBrief(e engine.Event) bool {
 // empty: nothing.
 func StepText(e engine.Event) string {
 	running, finished := StepWords(e.Step.Op)
+	target := Printable(e.Step.Target)
 	switch e.Status {
 	case engine.StepStarted:
 		// Only what takes long says that it began.
 		if e.Step.Op == engine.OpPullImage || e.Step.Op == engine.OpBuildImage {
-			return fmt.Sprintf("%s %s\n", e.Step.Target, running)
+			return fmt.Sprintf("%s %s\n", target, running)
 		}
 	case engine.StepProgress:
 		switch {
 		case strings.TrimSpace(e.Detail) == "":
 		case e.Step.Op == engine.OpBuildImage:
-			return fmt.Sprintf("%s | %s\n", e.Step.Target, Printable(e.Detail))
+			return fmt.Sprintf("%s | %s\n", target, Printable(e.Detail))
 		case e.Step.Op == engine.OpReloadPolicy:
 			return fmt.Sprintf("network: %s\n", Printable(e.Detail))
 		}
 	case engine.StepDone:
-		return fmt.Sprintf("%s %s\n", e.Step.Target, finished)
+		return fmt.Sprintf("%s %s\n", target, finished)
 	case engine.StepFailed:
-		return fmt.Sprintf("%s %s\n", e.Step.Target, FailedWord(e.Err))
+		return fmt.Sprintf("%s %s\n", target, FailedWord(e.Err))
 	}
 	return ""
 }

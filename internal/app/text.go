@@ -85,9 +85,14 @@ func AreText(names []string) string {
 // Indent keeps the lines of one message together. What a worker, an image or an
 // engine said may be in them, so each is printable.
 func Indent(s string) string {
-	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	return strings.ReplaceAll(PrintableLines(strings.TrimRight(s, "\n")), "\n", "\n  ")
+}
+
+// PrintableLines is [Printable] of each line.
+func PrintableLines(s string) string {
+	lines := strings.Split(s, "\n")
 	for i, l := range lines {
 		lines[i] = Printable(l)
 	}
-	return strings.Join(lines, "\n  ")
+	return strings.Join(lines, "\n")
 }

@@ -45,9 +45,9 @@ refused, before anything starts, where a promise isn't kept. Without
 }
 
 func (a verbs) printCapabilities(r app.EngineReport) error {
-	fmt.Fprintln(a.Out, engineLine(r))
+	fmt.Fprintln(a.Out, app.Printable(engineLine(r)))
 	if r.Why != "" {
-		fmt.Fprintf(a.Out, "chosen because %s\n", r.Why)
+		fmt.Fprintf(a.Out, "chosen because %s\n", app.Printable(r.Why))
 	}
 	w := a.Table()
 	fmt.Fprintln(w, "\nPROMISE\tHELD\tWHAT\tBY")
@@ -65,7 +65,7 @@ func (a verbs) printCapabilities(r app.EngineReport) error {
 	for _, c := range r.Capabilities {
 		if !c.Held && c.Do != "" && !slices.Contains(said, c.Do) {
 			said = append(said, c.Do)
-			fmt.Fprintf(a.Out, "hint: %s: %s\n", c.Name, c.Do)
+			fmt.Fprintf(a.Out, "hint: %s: %s\n", c.Name, app.Printable(c.Do))
 		}
 	}
 	return nil

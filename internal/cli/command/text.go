@@ -84,7 +84,7 @@ func (s *System) writeErr(prefix, text string) {
 // Say writes one line for the person to the standard error, unless --quiet.
 func (a *Program) Say(format string, args ...any) {
 	if !a.Quiet {
-		a.writeErr("", fmt.Sprintf(format, args...))
+		a.writeErr("", app.PrintableLines(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -96,7 +96,7 @@ func (a *Program) Warn(format string, args ...any) {
 // detail writes one line with -v only.
 func (a *Program) detail(format string, args ...any) {
 	if a.Verbose && !a.Quiet {
-		a.writeErr("workshop: ", fmt.Sprintf(format, args...))
+		a.writeErr("workshop: ", app.PrintableLines(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -41,7 +41,7 @@ func (a verbs) printPlan(ready *app.Project, p *engine.Plan) error {
 	}
 	digits := len(strconv.Itoa(len(lines)))
 	for i, line := range lines {
-		a.WriteLine(fmt.Sprintf("  %*d. %s", digits, i+1, line))
+		a.WriteLine(fmt.Sprintf("  %*d. %s", digits, i+1, app.Printable(line)))
 	}
 	return nil
 }

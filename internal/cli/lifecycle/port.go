@@ -68,10 +68,10 @@ func (a verbs) published(format string, all []app.PublishedPort, one bool) error
 	}
 	for _, p := range all {
 		if one {
-			fmt.Fprintln(a.Out, p.Address)
+			fmt.Fprintln(a.Out, app.Printable(p.Address))
 			break // as in Compose
 		}
-		fmt.Fprintf(a.Out, "%d/tcp -> %s\n", p.Target, p.Address)
+		fmt.Fprintf(a.Out, "%d/tcp -> %s\n", p.Target, app.Printable(p.Address))
 	}
 	return nil
 }

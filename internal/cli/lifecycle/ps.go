@@ -57,7 +57,7 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 		err = a.WriteJSON(s.Containers)
 	case a.Quiet:
 		for _, c := range s.Containers {
-			fmt.Fprintln(a.Out, c.ID)
+			fmt.Fprintln(a.Out, app.Printable(c.ID))
 		}
 	default:
 		err = a.psTable(s.Containers)

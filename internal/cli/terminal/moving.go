@@ -62,7 +62,7 @@ func (m *moving) Event(e engine.Event) {
 	if !m.all && !image && !app.WorkerStep(e.Step) {
 		return
 	}
-	l := m.line(e.Step.Target)
+	l := m.line(app.Printable(e.Step.Target))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	running, finished := app.StepWords(e.Step.Op)

@@ -9,12 +9,14 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"github.com/llmdo/workshop/internal/app"
 	"github.com/llmdo/workshop/internal/lib/textwrap"
 )
 
 // Table aligns cells that end with a tab, as [tabwriter.Writer] does, and keeps
 // to a number of columns: cells that don't fit are wrapped within their column.
-// It writes on Flush.
+// Control characters are written as escapes: cells have what engines and workers say. It
+// writes on Flush.
 type Table struct {
 	out   io.Writer
 	width int // 0: no limit
@@ -35,7 +37,7 @@ func (t *Table) Write(b []byte) (int, error) { return t.text.Write(b) }
 
 // Flush writes what was collected.
 func (t *Table) Flush() error {
-	text := t.text.String()
+	text := app.PrintableLines(t.text.String())
 	t.text.Reset()
 	if t.width > 0 {
 		text = fitTable(text, t.width)
