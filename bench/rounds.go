@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -19,6 +20,11 @@ type times []float64
 func (t times) p(percent int) float64 { return t[min(len(t)*percent/100, len(t)-1)] }
 
 func (t times) median() float64 { return t.p(50) }
+
+// quarters says what the faster measurements are, which others' work disturbs least.
+func quarters(ours, other times) string {
+	return fmt.Sprintf("a quarter takes up to %.1f ms, of the other %.1f ms: %.3f", ours.p(25), other.p(25), ours.p(25)/other.p(25))
+}
 
 // compete runs each contender in turn, rounds times, after one warm-up. What
 // takes microseconds runs several times in a row: else each would find the

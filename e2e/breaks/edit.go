@@ -1,5 +1,5 @@
-// Package breaks reads the .edit files of this directory: one way each to
-// break a promise.
+// Package breaks reads the .edit files of this directory, one way each to
+// break a promise, and applies them to a copy of the repository.
 package breaks
 
 import (
@@ -8,6 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 )
+
+// Unchecked takes both checks of containers out: of what an engine stored, and of what it
+// made. It breaks no promise by itself: `make bench` measures what they cost.
+const Unchecked = "unchecked.txt"
 
 // Break is one .edit file.
 type Break struct {

@@ -30,7 +30,7 @@ func TestBreaksApply(t *testing.T) {
 		tests.Write(b)
 	}
 	promises := map[string]bool{}
-	for _, file := range append(files, "no-check.txt") {
+	for _, file := range append(files, "no-check.txt", Unchecked) {
 		b, err := Read(file)
 		if err != nil {
 			t.Error(err)

@@ -5,14 +5,12 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -100,7 +98,7 @@ func run(o options) (failed int, err error) {
 
 // try makes one break and returns what was not as expected.
 func try(b *breaks.Break, src, program string, o options) (string, error) {
-	if err := copyTree(src); err != nil {
+	if err := breaks.Copy(src); err != nil {
 		return "", err
 	}
 	if err := b.Apply(src); err != nil {
@@ -122,10 +120,8 @@ func try(b *breaks.Break, src, program string, o options) (string, error) {
 			return "", fmt.Errorf("its filters can't be generated: %w\n%s", err, out)
 		}
 	}
-	build := exec.Command("make", "build", "ARCHES="+runtime.GOARCH, "CMDS=./cmd/workshop", "VERSION=broken")
-	build.Dir = src
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("it doesn't build: %w\n%s", err, out)
+	if err := breaks.Build(src); err != nil {
+		return "", err
 	}
 	pattern := "^(" + strings.Join(append(slices.Clone(b.Fails), passing...), "|") + ")$"
 	if o.full {
@@ -161,34 +157,6 @@ func try(b *breaks.Break, src, program string, o options) (string, error) {
 	}
 	slices.Sort(wrong)
 	return strings.Join(wrong, ", "), nil
-}
-
-// copyTree copies what git knows of the repository, changes included.
-func copyTree(to string) error {
-	if err := os.RemoveAll(to); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
-	}
-	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	out, err := list.Output()
-	if err != nil {
-		return err
-	}
-	tar := exec.Command("tar", "-c", "--null", "--ignore-failed-read", "-T", "-")
-	tar.Stdin = bytes.NewReader(out)
-	untar := exec.Command("tar", "-x", "-C", to)
-	if untar.Stdin, err = tar.StdoutPipe(); err != nil {
-		return err
-	}
-	if err := untar.Start(); err != nil {
-		return err
-	}
-	if err := tar.Run(); err != nil {
-		return err
-	}
-	return untar.Wait()
 }
 
 // scenarios runs the unbroken test program against the broken binaries, and
