@@ -83,10 +83,12 @@ func (w *Worker) fileSystem() Line {
 			w.writes(e.outside, e, "%s is mounted rw ("+m.Type+")", m.Target)
 		}
 	}
+	sys := p.at("/sys")
+	hidden := sys != nil && sys.Type == "tmpfs" && sys.ReadOnly() // podman's without root
 	for _, target := range covered {
 		m := p.at(target)
 		of := m != nil && engine.KernelMounts[target] == m.Type && !w.Outside.NoSetuid // Docker's, of version 1: root's
-		if m == nil && (target == "/proc/sys" || target == "/sys/firmware") || m != nil && !m.ReadOnly() && !of && (target == "/sys/fs/cgroup" || m.Size() == 0) {
+		if m == nil && (target == "/proc/sys" || target == "/sys/firmware" && !hidden) || m != nil && !m.ReadOnly() && !of && (target == "/sys/fs/cgroup" || m.Size() == 0) {
 			e.outside(false, "%s is not read-only", target)
 		}
 	}

@@ -309,6 +309,10 @@ func TestBroken(t *testing.T) {
 			say("environ", "COLOUR,HOME,OPENAI_API_KEY")(w)
 		}},
 		{"a variable of the caller", "B45", func(w *Worker) { w.Outside.Env = append(w.Outside.Env, "MY_TOKEN=0123456789") }},
+		{"a /sys that is empty", "", shown(func(p *Process) {
+			p.Mounts = slices.DeleteFunc(p.Mounts, func(m procinfo.Mount) bool { return strings.HasPrefix(m.Target, "/sys/") })
+			*p.at("/sys") = procinfo.Mount{Target: "/sys", Type: "tmpfs", Root: "/x", Options: []string{"ro", "nosuid"}, Super: []string{"size=64k"}}
+		})},
 		{"queued signals", "B60", shown(func(p *Process) { p.Limits["Max pending signals"] = "96365" })},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -38,6 +38,9 @@ func (r *run) compare(ctx context.Context, s engine.Step, id, report string) err
 		return fmt.Errorf("container of %s: %w", s.Service, err)
 	}
 	is, known, err := r.known.Add(s.Service, r.p.Compiled.RoomOf[s.Service], report, info)
+	if err == nil && is.Limits == nil && a.Limits != nil && info.Flavour == engine.FlavourPodman && info.Daemon.Rootless && c.host.NetworkMode.IsContainer() {
+		err = r.limitsOutside(ctx, s.Service, id, is)
+	}
 	if err == nil {
 		if note := engine.KernelNote(a, known, is); note != "" {
 			r.runner.Emit(engine.Event{Step: s, Status: engine.StepProgress, Detail: note})
@@ -50,6 +53,29 @@ func (r *run) compare(ctx context.Context, s engine.Step, id, report string) err
 	ctx, cancel := engine.Finish(ctx)
 	defer cancel()
 	return errors.Join(err, ignoreGone(r.e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})))
+}
+
+// limitsOutside adds to a report the limits of a container that doesn't see its control
+// groups, as podman without root shows it the machine's or none: they are read of its main
+// process on this machine.
+func (r *run) limitsOutside(ctx context.Context, service, id string, is *made.Report) error {
+	c, err := r.e.inspect(ctx, id, service)
+	if err != nil {
+		return err
+	}
+	if err := addLimits(is, c.State.Pid); err != nil {
+		return fmt.Errorf("limits of %s: %w", service, err)
+	}
+	return nil
+}
+
+// addLimits adds the limits of a process, which must be in the PID namespace of the report.
+func addLimits(is *made.Report, pid int) (err error) {
+	if ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid)); err != nil || ns != is.Namespaces["pid"] {
+		return errors.Join(fmt.Errorf("process %d has the PID namespace %q, want %q", pid, ns, is.Namespaces["pid"]), err)
+	}
+	is.Limits, err = made.ReadLimits(pid)
+	return err
 }
 
 // askedFor keeps what was asked for, of a container to start.

@@ -176,9 +176,9 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 	if err := r.translated(ctx, s.Service, t); err != nil {
 		return err
 	}
-	made, err := r.e.cli.ContainerCreate(ctx, t.config, t.host, t.network, t.platform, t.name)
+	made, err := r.e.createContainer(ctx, t)
 	if err != nil && r.e.removeUnknown(ctx, t.name, err) {
-		made, err = r.e.cli.ContainerCreate(ctx, t.config, t.host, t.network, t.platform, t.name)
+		made, err = r.e.createContainer(ctx, t)
 	}
 	switch {
 	case cerrdefs.IsConflict(err):
@@ -190,6 +190,22 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 	r.ids[s.Service], r.sent[made.ID] = made.ID, t
 	r.mu.Unlock()
 	return nil
+}
+
+// idTries is how often a creation is tried that fails by the engine's own concurrency.
+const idTries = 5
+
+// createContainer creates a container. podman reads /etc/subuid by a library that isn't safe
+// for concurrent use, so that of creations with keep-id at the same time some find none
+// (podman: pkg/rootless/rootless_linux.go, GetConfiguredMappings; shadow: lib/subordinateio.c).
+func (e *Engine) createContainer(ctx context.Context, t *creation) (made container.CreateResponse, err error) {
+	for range idTries {
+		made, err = e.cli.ContainerCreate(ctx, t.config, t.host, t.network, t.platform, t.name)
+		if err == nil || !strings.Contains(err.Error(), "keep-id requires additional UIDs") {
+			break
+		}
+	}
+	return made, err
 }
 
 // removeUnknown removes what a podman that ended while it created a container left of it: a

@@ -52,6 +52,9 @@ var creations = map[string]Creation{
 			{Type: mount.TypeBind, Source: "/work/out", Target: "/var/tmp"},
 		}
 	})},
+	"none": {Service: "coder", Role: compose.RoleWorker, User: "1000:1000", Names: names, Host: hardened(func(h *container.HostConfig) {
+		h.NetworkMode = "none"
+	})},
 	"runtime": {Service: "coder", Role: compose.RoleWorker, User: "1000:1000", Names: names, Host: hardened(func(h *container.HostConfig) {
 		h.NetworkMode, h.Runtime = "none", "runsc"
 	})},

@@ -57,11 +57,7 @@ func podman(c Creation, f Facts) (*container.HostConfig, []File, error) {
 	if h.IpcMode == "" {
 		h.IpcMode = container.IPCModePrivate // podman's default lets others join
 	}
-	closed := podmanWritable
-	if f.Rootless && f.CgroupVersion == "1" {
-		closed = append(slices.Clone(closed), cgroups)
-	}
-	podmanTmpfs(&h, closed)
+	podmanTmpfs(&h, append(slices.Clone(podmanWritable), machinesOwn(&h, f)...))
 	h.Ulimits = podmanUlimits(h.Ulimits, f)
 	if c.Role != compose.RoleGuard {
 		// podman gives containers the machine's own entries with the machine's address, and
@@ -80,9 +76,20 @@ func podman(c Creation, f Facts) (*container.HostConfig, []File, error) {
 // mappedIDs is how many ids a room, a guard (65532) and a worker need.
 const mappedIDs = 65536
 
-// cgroups are the machine's in a container without root on cgroups of version 1, and
-// writable: the caller may have groups of its own there (B3).
-const cgroups = "/sys/fs/cgroup"
+// machinesOwn are directories that without root are the machine's own in a container, with
+// what is mounted below them writable: the caller owns control groups, whose limits a worker
+// with the same id would lift, and FUSE mounts (B3, B5). Who joins another container's
+// network has the machine's /sys (podman: pkg/specgen/generate/oci_linux.go, canMountSys),
+// others on cgroups of version 1 those.
+func machinesOwn(h *container.HostConfig, f Facts) []string {
+	switch {
+	case f.Rootless && h.NetworkMode.IsContainer():
+		return []string{"/sys"}
+	case f.Rootless && f.CgroupVersion == "1":
+		return []string{"/sys/fs/cgroup"}
+	}
+	return nil
+}
 
 // KeepID is podman's user namespace in which the caller has the same id (podman-run(1)).
 const KeepID = "keep-id"
