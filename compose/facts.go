@@ -189,6 +189,7 @@ func (m *machine) worker(s *types.ServiceConfig, a *addition) {
 	}
 	k := &w.Container
 	m.runtime(w, m.c.RoomOf[s.Name])
+	m.kernel(w)
 	m.hostImage(k, a)
 	for i := range k.Mounts {
 		m.mount(s, a, k, &k.Mounts[i], user)

@@ -110,6 +110,7 @@ func TestWithFactsProblems(t *testing.T) {
 			f.Sources["./output"] = sf
 		}, "mount-protected", "git: rw"},
 		{"gVisor in a room", func(w *workshop.Workshop, _ *Facts) { w.Workers[0].Container.Runtime = val("runsc") }, "runtime-network", "runc"},
+		{"a kernel of its own", func(w *workshop.Workshop, _ *Facts) { w.Workers[0].Container.Kernel.V = workshop.KernelSandboxed }, "kernel-missing", "kernel: host"},
 		{"a runtime that isn't there", func(w *workshop.Workshop, f *Facts) {
 			w.Workers[0].Container.Runtime = val("crun")
 			f.Runtimes = []string{"io.containerd.runc.v2", "runc"}

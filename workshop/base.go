@@ -185,7 +185,7 @@ func (x excess) beyond(base *shared) diag.Diagnostic {
 	switch s := x.haveOf.Secret; {
 	case s != nil:
 		d.Hint = fmt.Sprintf("leave it out, or ask for `secrets: [{name: %s, env: …}]` in the container of the base", s.Name)
-	case slices.Contains([]string{"caches", "git_author", "network.mode", "network.room"}, x.key): // which open doesn't have
+	case slices.Contains([]string{"caches", "git_author", "kernel", "network.mode", "network.room"}, x.key): // which open doesn't have
 		d.Hint = "leave it out, or ask for it in the container of the base"
 	}
 	grant := x.grant

@@ -10,6 +10,7 @@ import (
 func defaultContainer() Container {
 	return Container{
 		Pull:    Value[PullPolicy]{V: PullMissing},
+		Kernel:  Value[Kernel]{V: KernelHost},
 		Workdir: Value[string]{V: "/workspace"},
 		Network: Network{Mode: Value[firewall.Mode]{V: firewall.None}},
 		Scratch: Value[Size]{V: 256 << 20},
@@ -36,6 +37,7 @@ func setScalars(out *Container, c *partialContainer) {
 	set(&out.Shm, c.Shm)
 	set(&out.Home, c.Home)
 	set(&out.GitAuthor, c.GitAuthor)
+	set(&out.Kernel, c.Kernel)
 	if r := c.Resources; r != nil {
 		set(&out.Resources.Memory, r.Memory)
 		set(&out.Resources.CPU, r.CPU)

@@ -76,7 +76,7 @@ func ExampleLoad_problems() {
 	// Output:
 	// true
 	// workshop.yaml:5:5: error: unknown key "netwrok" in container
-	//    did you mean "network"? valid keys: image, build, pull, user, workdir, network, mounts, scratch, tmp, shm, home, resources, env, git_author, secrets, caches, ports, runtime
+	//    did you mean "network"? valid keys: image, build, pull, user, workdir, network, mounts, scratch, tmp, shm, home, resources, env, git_author, secrets, caches, ports, runtime, kernel
 	// workshop.yaml:7:9: error: the mount source /etc is protected
 	//    mount a directory of the project instead
 }

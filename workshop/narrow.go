@@ -182,7 +182,7 @@ func limitsExcess(inner, outer *Container, work *effort) []excess {
 			out = append(out, x)
 		}
 	}
-	return out
+	return append(out, kernelExcess(inner, outer)...)
 }
 
 func overLimit(have, most limit) excess {

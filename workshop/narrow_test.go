@@ -107,6 +107,7 @@ func TestNarrowing(t *testing.T) {
 		{"proxy", `{network: {proxy: "http://198.51.100.1:3128"}}`, []string{"26: proxy can't be set by a worker: one guard serves all workers of a workshop"}},
 		{"git_author", `{git_author: host}`, []string{"26: `git_author: host` isn't granted by the workshop"}},
 		{"git_author: none", `{git_author: none}`, nil},
+		{"kernel: more", `{kernel: vm}`, nil},
 		{"runtime", `{runtime: runc}`, []string{"26: runtime can't be set by a worker: all containers of a workshop share one"}},
 
 		{"mounts: none", `{mounts: []}`, nil},

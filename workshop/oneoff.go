@@ -38,6 +38,7 @@ func OneOff(ctx context.Context, fsys fs.FS, w *Workshop, worker, file string, o
 	work.done(file, p)
 	out := *w
 	out.Workers, out.Container.Ports = []Worker{k}, nil
+	checkKernels(&out, p)
 	checkRooms(&out, p)
 	if p.errors > 0 {
 		return nil, p.done(file)

@@ -59,7 +59,7 @@ func TestDefaultsOfTags(t *testing.T) {
 	room := map[bool]string{false: "shared", true: "own"}
 	have := map[string]string{
 		"workshopForm.isolation": text(w.Isolation.V), "approvalsForm.default": text(w.Approvals.Default.V),
-		"partialContainer.pull": text(c.Pull.V), "partialContainer.workdir": c.Workdir.V,
+		"partialContainer.pull": text(c.Pull.V), "partialContainer.kernel": text(c.Kernel.V), "partialContainer.workdir": c.Workdir.V,
 		"partialContainer.scratch": text(c.Scratch.V), "partialContainer.tmp": text(c.Tmp.V), "partialContainer.shm": text(c.Shm.V), "partialContainer.home": text(c.Home.V),
 		"partialResources.memory": text(c.Resources.Memory.V), "partialResources.cpu": text(c.Resources.CPU.V), "partialResources.pids": text(c.Resources.PIDs.V), "partialResources.timeout": text(c.Resources.Timeout.V),
 		"partialContainer.network": defaultContainer().Network.Mode.V.String(), "networkForm.mode": defaultContainer().Network.Mode.V.String(),

@@ -69,6 +69,7 @@ func resolveWorkers(ctx context.Context, w *Workshop, own *shared, work *effort,
 	assignPorts(w, members, p)
 	unusedSecrets(w, members, p)
 	unusedCaches(w, members, p)
+	checkKernels(w, p)
 	checkRooms(w, p)
 	checkEndpoints(w, p)
 	checkAgents(w, p)

@@ -37,9 +37,9 @@ func Rooms(w *Workshop) []Room {
 		n := w.Workers[i].Container.Network
 		lists := from{w.Workers[i].Import(), firstRule(n.Allow), firstRule(n.Deny)}
 		key, known := inherited[lists]
-		if !known || n.Mode.V == firewall.None || n.OwnRoom.V || n.Mode.V != w.Container.Network.Mode.V {
+		if !known || n.Mode.V == firewall.None || w.Workers[i].Container.OwnRoom() || n.Mode.V != w.Container.Network.Mode.V {
 			key = roomKey(&w.Workers[i])
-			if n.Mode.V == w.Container.Network.Mode.V && !n.OwnRoom.V {
+			if n.Mode.V == w.Container.Network.Mode.V && !w.Workers[i].Container.OwnRoom() {
 				inherited[lists] = key
 			}
 		}
@@ -78,7 +78,7 @@ func roomKey(wk *Worker) string {
 	switch {
 	case n.Mode.V == firewall.None:
 		return ""
-	case n.OwnRoom.V:
+	case wk.Container.OwnRoom():
 		return "own " + wk.Name
 	}
 	return "of " + wk.Import() + "\n" + policyKey(n)

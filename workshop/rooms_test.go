@@ -25,6 +25,8 @@ func TestRooms(t *testing.T) {
 		{"two policies", "    - a\n    - {name: b, container: {network: {allow: []}}}\n    - c\n    - {name: d, container: {network: {mode: restricted, allow: []}}}\n",
 			[]Room{{"room-a", []string{"a", "c"}}, {"room-b", []string{"b", "d"}}}},
 		{"own", "    - a\n    - {name: b, container: {network: {room: own}}}\n    - c\n", []Room{{"room-a", []string{"a", "c"}}, {"room-b", []string{"b"}}}},
+		{"a kernel of its own", "    - a\n    - {name: b, container: {kernel: sandboxed}}\n    - c\n    - {name: d, container: {kernel: vm}}\n",
+			[]Room{{"room-a", []string{"a", "c"}}, {"room-b", []string{"b"}}, {"room-d", []string{"d"}}}},
 		{"the order and the place of rules don't matter", "    - a\n    - {name: b, container: {network: {allow: [preset: go, a.example.org]}}}\n", []Room{{"room", []string{"a", "b"}}}},
 		{"a budget does: workers of one room share it (B40)", "    - a\n    - {name: b, container: {network: {allow: [{host: a.example.org, upload: 5M/h}]}}}\n    - {name: c, container: {network: {allow: [{host: a.example.org, upload: 4M/h}]}}}\n    - {name: d, container: {network: {allow: [a.example.org]}}}\n",
 			[]Room{{"room-a", []string{"a"}}, {"room-b", []string{"b"}}, {"room-c", []string{"c"}}, {"room-d", []string{"d"}}}},

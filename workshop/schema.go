@@ -169,7 +169,7 @@ func (g *schemaMaker) scalar(t reflect.Type, f *field) object {
 	}
 	variables := f.literal == ""
 	switch t {
-	case reflect.TypeFor[string](), reflect.TypeFor[PullPolicy](), reflect.TypeFor[Isolation](), reflect.TypeFor[Approval]():
+	case reflect.TypeFor[string](), reflect.TypeFor[PullPolicy](), reflect.TypeFor[Kernel](), reflect.TypeFor[Isolation](), reflect.TypeFor[Approval]():
 		return g.text(patterns, enum, variables, f.number)
 	case reflect.TypeFor[firewall.Mode]():
 		return object{"enum": []string{"none", "restricted", "open"}}

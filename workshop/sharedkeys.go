@@ -96,6 +96,7 @@ var keyRules = []keyRule{
 	{"container.caches", narrowed, true, ""},
 	{"container.ports", closedKey, false, ""},
 	{"container.runtime", fixedKey, false, ""},
+	{"container.kernel", narrowed, true, ""},
 	{"container.build.context", closedKey, false, ""},
 	{"container.build.dockerfile", closedKey, false, ""},
 	{"container.build.args", closedKey, false, ""},

@@ -121,6 +121,7 @@ type Container struct {
 	Caches    []Cache
 	Ports     []Port
 	Runtime   Value[string] // OCI runtime name; empty: the engine's default
+	Kernel    Value[Kernel]
 }
 
 // GitAuthorHost gives commits the name of the user's own git configuration.

@@ -77,6 +77,7 @@ func nearest(text string, candidates []string) string {
 var sameValue = map[string]string{
 	"allow": "auto", "always-allow": "auto", "prompt": "ask", "reject": "deny", "forbid": "deny", "block": "deny", // approvals
 	"if_not_present": "missing", "if-not-present": "missing", "ifnotpresent": "missing", "true": "always", "daily": "always", "false": "never", // pull
+	"gvisor": "sandboxed", "runsc": "sandboxed", "sandbox": "sandboxed", "microvm": "vm", "kata": "vm", "firecracker": "vm", "qemu": "vm", "kvm": "vm", "own": "sandboxed", "machine": "host", // kernel
 	"readonly": "ro", "read-only": "ro", "write": "rw", "readwrite": "rw", "read-write": "rw", "w": "rw", // mounts
 }
 

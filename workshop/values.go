@@ -116,6 +116,9 @@ func (d *decoder) parse(s scalar, f *field, into any) bool {
 	case *PullPolicy:
 		*x = PullPolicy(text)
 		check = text
+	case *Kernel:
+		*x = Kernel(text)
+		check = text
 	case *Isolation:
 		*x = Isolation(text)
 		check = text

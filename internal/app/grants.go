@@ -31,6 +31,7 @@ var facets = []facet{
 	{name: "user", label: "user"},
 	{name: "workdir", label: "workdir"},
 	{name: "runtime", label: "runtime"},
+	{name: "kernel", label: "kernel"},
 	{name: "memory", label: "memory"},
 	{name: "cpu", label: "cpu"},
 	{name: "pids", label: "pids"},

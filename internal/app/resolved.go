@@ -66,6 +66,7 @@ type (
 		Caches    []any             `yaml:"caches,omitempty" json:"caches,omitempty"`
 		Ports     []resolvedPort    `yaml:"ports,omitempty" json:"ports,omitempty"`
 		Runtime   string            `yaml:"runtime,omitempty" json:"runtime,omitempty"`
+		Kernel    string            `yaml:"kernel,omitempty" json:"kernel,omitempty"`
 	}
 	resolvedBuild struct {
 		Context    string            `yaml:"context" json:"context"`
@@ -276,7 +277,7 @@ func resolveContainer(c *workshop.Container) resolvedContainer {
 			Memory: c.Resources.Memory.V.String(), CPU: c.Resources.CPU.V, PIDs: c.Resources.PIDs.V,
 			Timeout: durationtext.Of(c.Resources.Timeout.V),
 		},
-		Env: resolveMap(c.Env), GitAuthor: c.GitAuthor.V, Runtime: c.Runtime.V,
+		Env: resolveMap(c.Env), GitAuthor: c.GitAuthor.V, Runtime: c.Runtime.V, Kernel: string(c.Kernel.V),
 	}
 	if b := c.Build; b != nil {
 		k.Build = &resolvedBuild{diag.Literal(b.Context.V), diag.Literal(b.Dockerfile.V), resolveMap(b.Args), b.Target.V}

@@ -325,6 +325,7 @@ func TestChangedAndUnknown(t *testing.T) {
 		{"user", []string{"    tmp:", "    user: \"1000\"\n    tmp:"}, []string{"changed a,b user:  -> 1000 ["}},
 		{"workdir", []string{"    tmp:", "    workdir: /x\n    tmp:"}, []string{"changed a,b workdir: /workspace -> /x ["}},
 		{"runtime", []string{"    tmp:", "    runtime: crun\n    tmp:"}, []string{"changed a,b runtime:  -> crun ["}},
+		{"a kernel of its own", []string{"    tmp:", "    kernel: vm\n    tmp:"}, []string{"narrowed a,b kernel: host -> vm ["}},
 		{"pull", []string{"    tmp:", "    pull: always\n    tmp:"}, []string{"changed a,b pull: missing -> always ["}},
 		{"isolation", []string{"  version:", "  isolation: docker\n  version:"}, []string{"changed  isolation: auto -> docker ["}},
 		{"dns", []string{"[198.51.100.53]", "[198.51.100.54]"}, []string{"changed a,b network.dns: 198.51.100.53 -> 198.51.100.54 ["}},
@@ -369,6 +370,19 @@ func TestChangedAndUnknown(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A kernel nearer to the machine is a widening (B13).
+func TestLessOfAKernel(t *testing.T) {
+	vm := edit(t, files(), []string{"    tmp:", "    kernel: vm\n    tmp:"})
+	rows := texts(rowsOf(t, vm, edit(t, files(), []string{"    tmp:", "    kernel: sandboxed\n    tmp:"})))
+	if len(rows) != 1 || !strings.HasPrefix(rows[0], "widened a,b kernel: vm -> sandboxed [") {
+		t.Errorf("got %q", rows)
+	}
+	rows = texts(rowsOf(t, vm, files()))
+	if len(rows) != 1 || !strings.HasPrefix(rows[0], "widened a,b kernel: vm -> host [") {
+		t.Errorf("without the key: got %q", rows)
 	}
 }
 

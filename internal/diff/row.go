@@ -42,7 +42,7 @@ type Row struct {
 }
 
 // rank orders surfaces within a state, what reaches furthest first.
-var rank = []string{"workshop", "gate", "lock", "worker", "isolation", "mounts", "secrets", "env", "git_author", "network.mode", "network.allow", "network.deny",
+var rank = []string{"workshop", "gate", "lock", "worker", "isolation", "kernel", "mounts", "secrets", "env", "git_author", "network.mode", "network.allow", "network.deny",
 	"network.agents", "network.room", "network.proxy", "network.proxy_credential", "network.dns", "tools", "mcp", "delegates-to", "approvals", "ports", "models", "image", "build"}
 
 func (r *Row) rank() int {

@@ -98,6 +98,7 @@ var surfaces = []surface{
 	{key: "container.caches", by: contained},
 	{key: "container.ports", by: contained},
 	{key: "container.runtime", of: runtimeName},
+	{key: "container.kernel", by: contained},
 	{key: "container.build.context", of: build},
 	{key: "container.build.dockerfile", by: "container.build.context"},
 	{key: "container.build.args", by: "container.build.context"},

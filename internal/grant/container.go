@@ -25,6 +25,9 @@ func (l *lines) container(c *workshop.Container) {
 	l.add(User, "", text(l.form, c.User), c.User.Source)
 	l.add(Workdir, "", text(l.form, c.Workdir), c.Workdir.Source)
 	l.add(Runtime, "", text(l.form, c.Runtime), c.Runtime.Source)
+	if c.Kernel.V.Own() {
+		l.add(Kernel, "", string(c.Kernel.V), c.Kernel.Source)
+	}
 	l.limits(c)
 	for i := range c.Mounts {
 		m := &c.Mounts[i]

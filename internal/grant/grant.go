@@ -25,6 +25,7 @@ const (
 	User      Surface = "user"
 	Workdir   Surface = "workdir"
 	Runtime   Surface = "runtime"
+	Kernel    Surface = "kernel"
 	Memory    Surface = "memory"
 	CPU       Surface = "cpu"
 	PIDs      Surface = "pids"
@@ -61,7 +62,7 @@ const (
 // order is that of lists.
 var order = []Surface{
 	Isolation, Approval, MCP,
-	Image, Pull, User, Workdir, Runtime, Memory, CPU, PIDs, Timeout, Scratch, Tmp, Shm, Home, Mount, Secret, Cache, Env,
+	Image, Pull, User, Workdir, Runtime, Kernel, Memory, CPU, PIDs, Timeout, Scratch, Tmp, Shm, Home, Mount, Secret, Cache, Env,
 	GitAuthor, Port, Mode, Room, DNS, Proxy, Allow, Deny, Agent, Tool, Delegate, Model,
 }
 
