@@ -6,10 +6,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -101,6 +103,29 @@ func (u *user) environ() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + u.home, "XDG_RUNTIME_DIR=" + u.runtime, "DOCKER_HOST=" + os.Getenv("DOCKER_HOST")}
 }
 
+// Without leaves programs out of the PATH of the user of [AsUser].
+func Without(t *testing.T, programs ...string) {
+	t.Helper()
+	dir, err := os.MkdirTemp(filepath.Dir(ordinary.home), "bin.")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	for _, from := range filepath.SplitList(os.Getenv("PATH")) {
+		all, _ := os.ReadDir(from)
+		for _, e := range all {
+			if to := filepath.Join(dir, e.Name()); !slices.Contains(programs, e.Name()) {
+				if failed := os.Symlink(filepath.Join(from, e.Name()), to); !errors.Is(failed, fs.ErrExist) {
+					err = errors.Join(err, failed)
+				}
+			}
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+}
+
 // NewRootlessEngine starts a Docker Engine of the user of [AsUser], as Docker's
 // dockerd-rootless.sh does, and makes it the engine of everything that the test does.
 func NewRootlessEngine(t *testing.T) {
@@ -130,7 +155,7 @@ default_subnet_pools = [{"base" = "10.218.0.0/17", "size" = 24}]
 
 // NewRootlessPodman starts podman's service for the user of [AsUser], and makes it the
 // engine of everything that the test does. On cgroups of version 1 the user accepts them.
-func NewRootlessPodman(t *testing.T) {
+func NewRootlessPodman(t *testing.T) *OwnEngine {
 	t.Helper()
 	u := ordinary
 	conf, settings := filepath.Join(u.home, "containers.conf"), filepath.Join(u.home, ".config/workshop/config.yaml")
@@ -145,15 +170,15 @@ func NewRootlessPodman(t *testing.T) {
 	if err := errors.Join(os.Mkdir(filepath.Dir(socket), 0o700), os.Chown(filepath.Dir(socket), UID, UID)); err != nil {
 		t.Fatal(err)
 	}
-	u.engine(t, socket, []string{"CONTAINERS_CONF=" + conf}, "podman", "system", "service", "--time=0", "unix://"+socket)
+	return u.engine(t, socket, []string{"CONTAINERS_CONF=" + conf}, "podman", "system", "service", "--time=0", "unix://"+socket)
 }
 
 // engine starts an engine as the user.
-func (u *user) engine(t *testing.T, socket string, env []string, argv ...string) {
+func (u *user) engine(t *testing.T, socket string, env []string, argv ...string) *OwnEngine {
 	t.Helper()
 	id := strconv.Itoa(UID)
 	t.Cleanup(u.end)
-	newOwn(t, ownengine.Service{Dir: u.runtime, Host: "unix://" + socket, Env: append(u.environ(), env...),
+	return newOwn(t, ownengine.Service{Dir: u.runtime, Host: "unix://" + socket, Env: append(u.environ(), env...),
 		Argv: append([]string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--inh-caps=-all", "--"}, argv...)})
 }
 

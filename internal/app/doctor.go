@@ -259,6 +259,9 @@ func capabilityFinding(kind string, c Capability) doctor.Finding {
 	if c.Promise != "" {
 		f.Level, f.Text = doctor.Error, fmt.Sprintf("%s: %s (%s)", c.Name, f.Text, c.Promise)
 	}
+	if c.accepted {
+		f.Level, f.Text, f.Do = doctor.Warning, f.Text+", which your settings accept", ""
+	}
 	if c.Name == "git" {
 		f.Do = "`" + c.Do + "`"
 	}

@@ -141,13 +141,16 @@ const (
 type Daemon struct {
 	OperatingSystem string // "Debian GNU/Linux 12 (bookworm)"
 	CgroupVersion   string // "1" or "2"
+	CgroupDriver    string // "systemd" or "cgroupfs"
 	Rootless        bool
 	// UIDs and GIDs are how many ids a rootless podman maps into its containers.
-	UIDs, GIDs  int64
-	UserRemap   bool // userns-remap: ids in containers aren't those of the machine
-	LiveRestore bool // containers go on while it restarts
-	SELinux     bool // it labels containers
-	Desktop     bool // it is in a virtual machine of Docker Desktop
+	UIDs, GIDs int64
+	// NetworkHelper is the program by which a rootless podman has a network; empty: none.
+	NetworkHelper string
+	UserRemap     bool // userns-remap: ids in containers aren't those of the machine
+	LiveRestore   bool // containers go on while it restarts
+	SELinux       bool // it labels containers
+	Desktop       bool // it is in a virtual machine of Docker Desktop
 }
 
 // MappedIDs says why ids in containers aren't those of this machine; empty: they are.

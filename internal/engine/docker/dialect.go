@@ -13,6 +13,8 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/docker/dialect"
+	"github.com/llmdo/workshop/internal/lib/cgroup"
+	"github.com/llmdo/workshop/internal/lib/systemd"
 )
 
 // dialectFacts are those of an engine; dir is the project's runtime directory.
@@ -23,7 +25,9 @@ func (e *Engine) dialectFacts(i engine.Info, dir string) dialect.Facts {
 	processes, files := ownLimits()
 	return dialect.Facts{
 		Flavour: i.Flavour, Local: i.Local, DefaultRuntime: i.DefaultRuntime, CgroupVersion: i.Daemon.CgroupVersion, CgroupV1: e.opts.CgroupV1,
-		Rootless: i.Daemon.Rootless, IDs: min(i.Daemon.UIDs, i.Daemon.GIDs), UID: os.Getuid(), GID: os.Getgid(), SELinux: i.Daemon.SELinux, Processes: processes, Files: files, Dir: dir,
+		Limits: i.Limits, Systemd: i.Daemon.CgroupDriver == "systemd", EndsAtLogout: cgroup.SystemdRuns() && !systemd.Lingers(),
+		Rootless: i.Daemon.Rootless, IDs: min(i.Daemon.UIDs, i.Daemon.GIDs), NetworkHelper: i.Daemon.NetworkHelper, UID: os.Getuid(), GID: os.Getgid(),
+		SELinux: i.Daemon.SELinux, Processes: processes, Files: files, Dir: dir,
 	}
 }
 

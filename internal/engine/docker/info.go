@@ -125,7 +125,7 @@ func (e *Engine) describe(raw system.Info) engine.Info {
 			Seccomp: security("seccomp"),
 		},
 		Daemon: engine.Daemon{
-			OperatingSystem: raw.OperatingSystem, CgroupVersion: raw.CgroupVersion, LiveRestore: raw.LiveRestoreEnabled,
+			OperatingSystem: raw.OperatingSystem, CgroupVersion: raw.CgroupVersion, CgroupDriver: raw.CgroupDriver, LiveRestore: raw.LiveRestoreEnabled,
 			Rootless: security("rootless"), UserRemap: security("userns"), SELinux: security("selinux"),
 			Desktop: strings.Contains(raw.OperatingSystem, "Docker Desktop"),
 		},

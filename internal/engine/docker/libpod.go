@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,6 +24,7 @@ type libpodInfo struct {
 		Kernel        string `json:"kernel"`
 		Hostname      string `json:"hostname"`
 		CgroupVersion string `json:"cgroupVersion"` // "v2"
+		CgroupManager string `json:"cgroupManager"` // "systemd" or "cgroupfs"
 		Distribution  struct {
 			Distribution string `json:"distribution"`
 		} `json:"distribution"`
@@ -42,6 +44,9 @@ type libpodInfo struct {
 			UIDMap []idMap `json:"uidmap"`
 			GIDMap []idMap `json:"gidmap"`
 		} `json:"idMappings"`
+		// The programs by which it has a network without root.
+		Slirp4netns program `json:"slirp4netns"`
+		Pasta       program `json:"pasta"` // from podman 5 on
 	} `json:"host"`
 	Store struct {
 		GraphRoot string `json:"graphRoot"`
@@ -53,6 +58,10 @@ type libpodInfo struct {
 
 type idMap struct {
 	Size int64 `json:"size"`
+}
+
+type program struct {
+	Executable string `json:"executable"` // empty: there is none
 }
 
 // pingsAsPodman reports whether the engine at a socket of this machine answers a ping with
@@ -126,7 +135,7 @@ func (p *libpodInfo) docker() system.Info {
 	return system.Info{
 		ServerVersion: p.Version.Version, OSType: h.OS, Architecture: h.Arch, KernelVersion: h.Kernel, Name: h.Hostname,
 		OperatingSystem: h.Distribution.Distribution, DockerRootDir: p.Store.GraphRoot, DefaultRuntime: h.OCIRuntime.Name,
-		CgroupVersion: strings.TrimPrefix(h.CgroupVersion, "v"),
+		CgroupVersion: strings.TrimPrefix(h.CgroupVersion, "v"), CgroupDriver: h.CgroupManager,
 	}
 }
 
@@ -138,6 +147,7 @@ func (p *libpodInfo) addTo(i *engine.Info) {
 		Memory: has("memory"), Swap: has("memory"), CPU: has("cpu"), PIDs: has("pids"), Seccomp: h.Security.SeccompEnabled,
 	}
 	i.Daemon.Rootless, i.Daemon.SELinux = h.Security.Rootless, h.Security.SELinuxEnabled
+	i.Daemon.NetworkHelper = cmp.Or(h.Pasta.Executable, h.Slirp4netns.Executable)
 	i.Daemon.UIDs, i.Daemon.GIDs = sum(h.IDMappings.UIDMap), sum(h.IDMappings.GIDMap)
 }
 

@@ -3,6 +3,7 @@ package docker
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -44,13 +45,33 @@ func podmanHost(env func(string) string) (string, error) {
 	return rootPodman, nil
 }
 
-// startHint is the command that starts what should listen at a host.
+// startHint says how to start what should listen at a host.
 func startHint(flavour engine.Flavour, host string) string {
-	switch {
-	case flavour != engine.FlavourPodman:
+	if flavour != engine.FlavourPodman {
 		return "start it with `sudo systemctl start docker`"
-	case host == rootPodman || os.Getuid() == 0:
-		return startPodman
 	}
-	return startUserPodman
+	start := startUserPodman
+	if host == rootPodman || os.Getuid() == 0 {
+		start = startPodman
+	}
+	if install := podmanLacks(host); install != "" {
+		return install + ", then " + start
+	}
+	return start
+}
+
+// podmanLacks says how to install the program without which podman doesn't start; "" for
+// none. As a user it doesn't start without newuidmap and newgidmap where the user has
+// subordinate ids (podman: pkg/rootless/rootless_linux.go).
+func podmanLacks(host string) string { return lacksFor(host, os.Getuid(), exec.LookPath) }
+
+func lacksFor(host string, uid int, look func(program string) (string, error)) string {
+	has := func(program string) bool { _, err := look(program); return err == nil }
+	switch {
+	case !has("podman"):
+		return "install it: `sudo apt-get install podman` or `sudo dnf install podman`"
+	case host != rootPodman && uid != 0 && !(has("newuidmap") && has("newgidmap")):
+		return "install newuidmap and newgidmap: `sudo apt-get install uidmap` or `sudo dnf install shadow-utils`"
+	}
+	return ""
 }

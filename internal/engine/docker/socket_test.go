@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -125,6 +127,42 @@ func TestPodmanHost(t *testing.T) {
 			got, err := podmanHost(func(name string) string { return tc.vars[name] })
 			if got != tc.want || (err != nil) != tc.refused {
 				t.Errorf("got %q, %v; want %q, refused %v", got, err, tc.want, tc.refused)
+			}
+		})
+	}
+}
+
+// What podman needs to start, by who it is for.
+func TestPodmanLacks(t *testing.T) {
+	const (
+		podman = "install it: `sudo apt-get install podman` or `sudo dnf install podman`"
+		ids    = "install newuidmap and newgidmap: `sudo apt-get install uidmap` or `sudo dnf install shadow-utils`"
+		users  = "unix:///run/user/1000/podman/podman.sock"
+	)
+	for _, tc := range []struct {
+		name  string
+		host  string
+		uid   int
+		lacks []string
+		want  string
+	}{
+		{"nothing", users, 1000, nil, ""},
+		{"podman", users, 1000, []string{"podman", "newuidmap"}, podman},
+		{"podman, root", rootPodman, 0, []string{"podman"}, podman},
+		{"newuidmap", users, 1000, []string{"newuidmap"}, ids},
+		{"newgidmap", users, 1000, []string{"newgidmap"}, ids},
+		{"newuidmap, root", rootPodman, 0, []string{"newuidmap"}, ""},
+		{"newuidmap, root's socket", rootPodman, 1000, []string{"newuidmap"}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := lacksFor(tc.host, tc.uid, func(program string) (string, error) {
+				if slices.Contains(tc.lacks, program) {
+					return "", exec.ErrNotFound
+				}
+				return "/usr/bin/" + program, nil
+			})
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}

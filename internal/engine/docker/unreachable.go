@@ -98,6 +98,10 @@ func closed(err error) bool {
 // the engine may have ended, and returns other errors unchanged.
 func (e *Engine) explain(err error) error {
 	if err != nil && closed(err) {
+		// systemd accepts connections for a podman that can't start.
+		if install := podmanLacks(e.endpoint.host); install != "" && e.opts.Flavour == engine.FlavourPodman {
+			return &UnreachableError{Endpoint: e.endpoint.host, Flavour: e.opts.Flavour, Err: errors.New("it closed the connection"), Hint: install}
+		}
 		return fmt.Errorf("the engine at %s closed the connection (%w): if it has ended, start it, and run the command again", e.endpoint.host, err)
 	}
 	if a, ok := errors.AsType[*answerError](err); ok {

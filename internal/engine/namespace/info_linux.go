@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/lib/cgroup"
+	"github.com/llmdo/workshop/internal/lib/systemd"
 )
 
 // Info describes what the machine can enforce.
@@ -31,7 +32,7 @@ func (e *Engine) Info(context.Context) (engine.Info, error) {
 		return i, err
 	}
 	if e.groups().scope {
-		i.Findings = append(i.Findings, scopeFinding(lingers()))
+		i.Findings = append(i.Findings, scopeFinding(systemd.Lingers()))
 	}
 	i.Findings = append(i.Findings, e.userNamespaces(), e.netfilterFinding())
 	return i, nil

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	osuser "os/user"
-	"strconv"
 	"time"
 
 	"github.com/llmdo/workshop/internal/engine"
@@ -91,7 +88,7 @@ func (e *Engine) enterScope(project string, pid int) (name string, err error) {
 // sayScope says once, where a workshop starts, that it is in a scope.
 func (e *Engine) sayScope(name string) {
 	if name != "" && e.opts.Say != nil {
-		e.opts.Say(scopeLine(name, e.opts.Attached || lingers()))
+		e.opts.Say(scopeLine(name, e.opts.Attached || systemd.Lingers()))
 	}
 }
 
@@ -112,12 +109,6 @@ func scopeFinding(lingers bool) engine.Finding {
 		f.Do = "let it go on: `loginctl enable-linger`"
 	}
 	return f
-}
-
-// lingers reports whether the user's systemd goes on after the last logout.
-func lingers() bool {
-	u, err := osuser.LookupId(strconv.Itoa(os.Getuid()))
-	return err == nil && systemd.Lingers(u.Username)
 }
 
 func refuseScope(err error) error {

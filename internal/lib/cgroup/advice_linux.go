@@ -46,7 +46,7 @@ func advice(p *Parent, mounts []mount, own1 map[string]string, uid int) string {
 			addController(add, p.places[len(p.places)-1].dir, m.Limit, uid)
 		case uid != 0 && exists(fmt.Sprintf("%s/user.slice/user-%d.slice/user@%d.service", mount.point, uid, uid)):
 			add("Start it in a group that systemd delegates: systemd-run --user --scope -p Delegate=yes -- workshop up")
-		case uid != 0 && exists(systemdRuns):
+		case uid != 0 && SystemdRuns():
 			add("Start your systemd, which delegates control groups: `sudo loginctl enable-linger %s`", userName(uid))
 		case uid != 0:
 			add("As root, give this shell a group of its own: %s", delegateV2(mount.point, uid))
@@ -77,9 +77,8 @@ func hierarchy(mounts []mount, controller string) (m mount, v1 bool) {
 
 // addController: the group is ours, but wasn't given the controller.
 func addController(add func(string, ...any), dir, controller string, uid int) {
-	if uid != 0 && exists(systemdRuns) {
-		add("Let systemd delegate it, then log in again: " +
-			"`printf '[Service]\\nDelegate=yes\\n' | sudo install -Dm644 /dev/stdin /etc/systemd/system/user@.service.d/delegate.conf && sudo systemctl daemon-reload`")
+	if uid != 0 && SystemdRuns() {
+		add("Let systemd delegate it, then log in again: `%s`", DelegateBySystemd)
 		return
 	}
 	add("As root, hand on the controller from the root of the hierarchy down to %s: write +%s to each cgroup.subtree_control above it", dir, controller)
@@ -97,9 +96,6 @@ func delegateV2(point string, uid int) string {
 	return fmt.Sprintf(`sudo sh -c 'cd %s && echo +memory +cpu +pids >cgroup.subtree_control && mkdir -p u%d && cd u%d && chown %d . cgroup.procs cgroup.subtree_control && echo '$$' >cgroup.procs'`,
 		point, uid, uid, uid)
 }
-
-// systemdRuns exists where systemd runs the machine (sd_booted(3)).
-const systemdRuns = "/run/systemd/system"
 
 // userName is the user's name for a command.
 func userName(uid int) string {

@@ -84,10 +84,3 @@ func inScope(pid int, name string) (bool, error) {
 	}
 	return false, nil
 }
-
-// Lingers reports whether the user's systemd goes on after the last logout
-// (loginctl(1) enable-linger).
-func Lingers(user string) bool {
-	_, err := os.Lstat("/var/lib/systemd/linger/" + user)
-	return err == nil
-}

@@ -41,10 +41,16 @@ type Facts struct {
 	// CgroupV1 is the user's consent to cgroups of version 1, where a worker sees the
 	// names of its own (B6).
 	CgroupV1 bool
+	Limits   engine.Limits
+	Systemd  bool // it leaves the cgroups of containers to systemd
 	Rootless bool
 	IDs      int64 // how many ids a rootless engine maps
-	UID, GID int   // of the caller
-	SELinux  bool
+	// NetworkHelper is the program by which a rootless engine has a network; empty: none.
+	NetworkHelper string
+	// EndsAtLogout: what the caller's systemd runs ends with the last session.
+	EndsAtLogout bool
+	UID, GID     int // of the caller
+	SELinux      bool
 	// Processes and Files are the hard limits that the caller has (RLIMIT_NPROC,
 	// RLIMIT_NOFILE); -1: none.
 	Processes, Files int64

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,7 +65,10 @@ var creations = map[string]Creation{
 }
 
 func facts(f engine.Flavour) Facts {
-	return Facts{Flavour: f, Local: true, DefaultRuntime: "runc", CgroupVersion: "2", UID: 1000, GID: 1000, Processes: 32768, Files: 20000, Dir: "/run/user/1000/workshop/p-1/podman"}
+	return Facts{
+		Flavour: f, Local: true, DefaultRuntime: "runc", CgroupVersion: "2", Limits: engine.Limits{Memory: true, Swap: true, CPU: true, PIDs: true, Seccomp: true},
+		UID: 1000, GID: 1000, Processes: 32768, Files: 20000, Dir: "/run/user/1000/workshop/p-1/podman",
+	}
 }
 
 // TestTranslate: a creation in each flavour's words, with the files that it names, or the
@@ -90,57 +94,53 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
-// TestFindings: what is refused before anything is started, a line per promise.
-func TestFindings(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		change func(*Facts)
-		want   []string // of those that aren't held
-	}{
-		{"docker", func(f *Facts) { f.Flavour, f.Local, f.CgroupVersion = engine.FlavourDocker, false, "1" }, nil},
-		{"podman", func(*Facts) {}, nil},
-		{"elsewhere", func(f *Facts) { f.Local = false }, []string{"B2 seccomp-file"}},
-		{"without root", func(f *Facts) { f.Rootless, f.IDs = true, 65537 }, nil},
-		{"without root and ids", func(f *Facts) { f.Rootless, f.IDs = true, 1 }, []string{"B4 subordinate-ids"}},
-		{"cgroups of version 1", func(f *Facts) { f.CgroupVersion = "1" }, []string{"B6 cgroup-names"}},
-		{"cgroups of version 1, accepted", func(f *Facts) { f.CgroupVersion, f.CgroupV1 = "1", true }, []string{"B6 cgroup-names accepted"}},
-		{"cgroups of unknown version", func(f *Facts) { f.CgroupVersion = "" }, []string{"B6 cgroup-names"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			f := facts(engine.FlavourPodman)
+// TestRefusals: what is refused before anything is started, by the machine.
+func TestRefusals(t *testing.T) {
+	docker, podman := facts(engine.FlavourDocker), facts(engine.FlavourPodman)
+	rootless := podman
+	rootless.Rootless, rootless.IDs, rootless.Systemd, rootless.NetworkHelper = true, 65537, true, "/usr/bin/slirp4netns"
+	for flavour, facts := range map[string]Facts{"docker": docker, "podman": podman, "podman-rootless": rootless} {
+		var got strings.Builder
+		for _, tt := range []struct {
+			name   string
+			change func(*Facts)
+		}{
+			{"nothing lacks", func(*Facts) {}},
+			{"elsewhere", func(f *Facts) { f.Local = false }},
+			{"SELinux", func(f *Facts) { f.SELinux = true }},
+			{"one id", func(f *Facts) { f.IDs = 1 }},
+			{"no network helper", func(f *Facts) { f.NetworkHelper = "" }},
+			{"ends at logout", func(f *Facts) { f.EndsAtLogout = true }},
+			{"cgroups of version 1", func(f *Facts) { f.CgroupVersion = "1" }},
+			{"cgroups of version 1, accepted", func(f *Facts) { f.CgroupVersion, f.CgroupV1 = "1", true }},
+			{"cgroups of unknown version", func(f *Facts) { f.CgroupVersion = "" }},
+			{"no limits", func(f *Facts) { f.Limits = engine.Limits{} }},
+			{"no limits, version 1", func(f *Facts) { f.CgroupVersion, f.Limits = "1", engine.Limits{} }},
+			{"no limit of cpu", func(f *Facts) { f.Limits.CPU = false }},
+			{"no limit of pids, without systemd", func(f *Facts) { f.Limits.PIDs, f.Systemd = false, false }},
+		} {
+			f := facts
 			tt.change(&f)
-			var got []string
+			fmt.Fprintf(&got, "%s\n", tt.name)
+			if err := Refuse(f); err != nil {
+				fmt.Fprintf(&got, "\trefused: %v\n", err)
+			}
 			for _, x := range Findings(f) {
-				if x.Do == "" {
-					t.Errorf("%s: nothing to do", x.Name)
+				if x.Held {
+					continue
 				}
-				if line := x.Promise + " " + x.Name; !x.Held && x.Accepted {
-					got = append(got, line+" accepted")
-				} else if !x.Held {
-					got = append(got, line)
+				if x.Accepted {
+					got.WriteString("\taccepted: ")
+				} else {
+					got.WriteByte('\t')
 				}
+				fmt.Fprintf(&got, "%s %s: %s\n\t\t%s\n", x.Promise, x.Name, x.Meaning, x.Do)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestRefuse: SELinux, by name.
-func TestRefuse(t *testing.T) {
-	f := facts(engine.FlavourPodman)
-	if err := Refuse(f); err != nil {
-		t.Error(err)
-	}
-	f.SELinux = true
-	const want = "SELinux is enforced in podman's containers, and no workshop has run there yet: run on namespaces: `workshop --engine namespace up`"
-	if got := text(Refuse(f)); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	f.Flavour = engine.FlavourDocker
-	if err := Refuse(f); err != nil {
-		t.Error(err)
+		}
+		if why := NoCompose(facts); why != "" {
+			fmt.Fprintf(&got, "plain Compose\n\t%s\n", why)
+		}
+		golden(t, "refusals-"+flavour, got.String())
 	}
 }
 

@@ -189,27 +189,6 @@ func podmanOptions(options string) string {
 	return strings.Join(append(out, "notmpcopyup"), ",")
 }
 
-const onNamespaces = "run on namespaces: `workshop --engine namespace up`"
-
-func podmanFindings(f Facts) []engine.Finding {
-	return []engine.Finding{
-		{
-			Promise: "B2", Name: "seccomp-file", Held: f.Local, Do: onNamespaces,
-			Meaning: "the engine reads the seccomp profile from a file, so podman must be on this machine and not in a virtual one",
-		},
-		{
-			Promise: "B4", Name: "subordinate-ids", Held: !f.Rootless || f.IDs >= mappedIDs,
-			Meaning: "worker, room and guard have ids of their own; without root those of /etc/subuid and /etc/subgid",
-			Do:      "`sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER && podman system migrate`, then start the service again",
-		},
-		{
-			Promise: "B6", Name: "cgroup-names", Held: f.CgroupVersion == "2", Accepted: f.CgroupV1,
-			Meaning: "a worker doesn't see the names of its cgroups, which podman shows it on cgroups of version 1",
-			Do:      onNamespaces + ", boot with cgroups of version 2, or accept it with `podman: {cgroup_v1: true}` in your settings file",
-		},
-	}
-}
-
 // podmanRefusal is about the whole engine.
 func podmanRefusal(f Facts) error {
 	if f.SELinux {
