@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -61,16 +60,7 @@ func TestRootlessPodmanLacks(t *testing.T) {
 		}
 	}
 	podman.Stop(syscall.SIGTERM)
-	s.Eventually("its child has ended, too", func() bool {
-		c, err := net.Dial("unix", strings.TrimPrefix(podman.Host(), "unix://"))
-		if err == nil {
-			c.Close()
-		}
-		return err != nil
-	})
-	if out, err := s.Program(t.Context(), "podman", "system", "migrate").CombinedOutput(); err != nil {
-		t.Fatalf("%v %s", err, out)
-	}
+	scenario.EndUsersProcesses()
 	podman.Start()
 	lacks(4, "subordinate-ids: without root podman needs 65536 ids of /etc/subuid and /etc/subgid, and has 1 (B4)")
 	says(s, s.Expect(1, "doctor", "--engine", "podman"),

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -182,18 +183,31 @@ func (u *user) engine(t *testing.T, socket string, env []string, argv ...string)
 		Argv: append([]string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--inh-caps=-all", "--"}, argv...)})
 }
 
+// EndUsersProcesses kills all that the user of [AsUser] runs, so that a podman that is started
+// from then on maps ids anew, as after `podman system migrate`.
+func EndUsersProcesses() { ordinary.end() }
+
 // end kills what outlives the user's engine: podman's helpers of sessions, which wait five
-// minutes, and the process that holds its user namespace.
+// minutes, and the process that holds its user namespace. It returns when they have ended.
 func (u *user) end() {
-	if pid, err := os.ReadFile(filepath.Join(u.runtime, "libpod/tmp/pause.pid")); err == nil {
-		ownengine.Kill(strings.TrimSpace(string(pid)))
+	for end := time.Now().Add(10 * time.Second); u.kill() > 0 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// kill returns how many it found; of a zombie there is nothing to read.
+func (u *user) kill() (n int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
-		if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte(filepath.Dir(u.home)+"/")) {
-			ownengine.Kill(filepath.Base(filepath.Dir(file)))
+		dir := filepath.Dir(file)
+		b, _ := os.ReadFile(file)
+		env, _ := os.ReadFile(filepath.Join(dir, "environ"))
+		if bytes.Contains(append(b, env...), []byte(filepath.Dir(u.home)+"/")) {
+			ownengine.Kill(filepath.Base(dir))
+			n++
 		}
 	}
+	return n
 }
 
 // binaries are where the user can read them: the repository may be below a home of root.
