@@ -178,6 +178,9 @@ type Facts struct {
 	// HostAddrs are public addresses of the engine's machine, sorted: the guard
 	// can't see them from its own network, and they are the host (B26).
 	HostAddrs []string
+	// LoopbackAddrs lead from the guard's network to the loopback interface of the
+	// engine's machine, or may: those of a network in user space.
+	LoopbackAddrs []string
 	// Roots are the certificates, in DER, that the hosts of endpoints are verified by.
 	Roots [][]byte
 	// GitAuthor is who commits, of workers with `git_author: host`.

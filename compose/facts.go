@@ -74,6 +74,7 @@ func WithFacts(c *Compiled, f Facts) (*Compiled, diag.List) {
 			s.Environment = maps.Clone(s.Environment)
 			for name, list := range map[string][]string{
 				firewall.HostAddrsEnv:     f.HostAddrs,
+				firewall.LoopbackAddrsEnv: f.LoopbackAddrs,
 				firewall.UserUpstreamsEnv: c.userUpstreams(),
 			} {
 				if len(list) > 0 {

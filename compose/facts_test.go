@@ -225,3 +225,24 @@ func TestUserUpstreams(t *testing.T) {
 		t.Error("what is rendered depends on whose word a variable is")
 	}
 }
+
+// TestGuardsAddresses: the guard alone has the addresses of the machine that it must close.
+func TestGuardsAddresses(t *testing.T) {
+	for _, has := range []bool{false, true} {
+		f, want := sampleFacts(), map[string]string{firewall.HostAddrsEnv: "", firewall.LoopbackAddrsEnv: ""}
+		f.HostAddrs = nil
+		if has {
+			f.HostAddrs, f.LoopbackAddrs = []string{"198.51.100.1"}, []string{"10.0.2.2", "10.0.2.3"}
+			want[firewall.HostAddrsEnv], want[firewall.LoopbackAddrsEnv] = "198.51.100.1", "10.0.2.2,10.0.2.3"
+		}
+		ready, _ := WithFacts(compiled(t, sample(t, 1)), f)
+		for name, service := range ready.Project.Services {
+			for variable, value := range want {
+				got := service.Environment[variable]
+				if is := name == GuardService && value != ""; (got != nil) != is || is && *got != value {
+					t.Errorf("%s has %s %v, want %q", name, variable, got, value)
+				}
+			}
+		}
+	}
+}

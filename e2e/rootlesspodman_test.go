@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -50,6 +52,22 @@ func TestRootlessPodman(t *testing.T) {
 	s.Expect(0, "exec", "worker", "--", "sh", "-c", "cat /run/secrets/token >/out/made")
 	if made, err := os.Stat(filepath.Join(s.Dir, "out/made")); err != nil || made.Sys().(*syscall.Stat_t).Uid != scenario.UID {
 		t.Errorf("what the worker wrote is not the user's (B4): %v", err)
+	}
+	// slirp4netns leads from 10.0.2.2 to the machine's loopback.
+	loopback, came := scenario.Listen(t, "127.0.0.1")
+	_, port, err := net.SplitHostPort(loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(s, "- ssh.example.org:22\n", "- ssh.example.org:22\n        - {cidr: 10.0.0.0/8, port: "+port+"}\n        - {cidr: 10.0.2.2/32, port: "+port+"}\n")
+	s.Expect(0, "firewall", "reload")
+	s.Sees("worker", "tcp 10.0.2.2:"+port+" -> "+cutOff, "http http://10.0.2.2:"+port+"/ -> "+cutOff)
+	if n := came(); n != 0 {
+		t.Errorf("the machine's loopback got %d connections of a worker (B26)", n)
+	}
+	probe := exec.CommandContext(t.Context(), "podman", "--url", os.Getenv("DOCKER_HOST"), "exec", s.Project+"-guard-1", "/workshop-init", "probe", "tcp 10.0.2.2:"+port+" -> data")
+	if out, err := probe.CombinedOutput(); err != nil || came() != 1 {
+		t.Errorf("control: %v: %s", err, out)
 	}
 	if d := s.Run("ps"); !strings.Contains(d.Out, "B5–B6") && !strings.Contains(d.Out, "B5, B6") {
 		t.Errorf("ps:\n%s%s", d.Out, d.Err)

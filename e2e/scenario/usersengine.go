@@ -142,12 +142,14 @@ func NewRootlessEngine(t *testing.T) {
 		}, " "))
 }
 
-// usersPodman is how podman runs here: without systemd, and with a runtime that knows this
-// machine's mixture of cgroups.
+// usersPodman is how podman runs here: without systemd, with a runtime that knows this
+// machine's mixture of cgroups, and with a way to the machine's loopback, as a user may want
+// it for other containers.
 const usersPodman = `[engine]
 runtime = "runc"
 cgroup_manager = "cgroupfs"
 events_logger = "file"
+network_cmd_options = ["allow_host_loopback=true"]
 [network]
 network_backend = "netavark"
 default_subnet = "10.218.255.0/24"

@@ -104,7 +104,7 @@ func (env *Env) factsOptions(c *Project, info engine.Info) facts.Options {
 	o := facts.Options{
 		Workshop: c.Workshop, Compiled: c.Compiled, Project: c.Name, ProjectDir: c.Dir,
 		Lookup: env.Lookup, Home: env.Home, UID: os.Getuid(), GID: os.Getgid(),
-		Arch: info.Arch, IPv6: info.IPv6, Local: info.Local, MappedIDs: info.MappedIDs(), Runtimes: info.Runtimes, DataRoot: info.DataRoot,
+		Arch: info.Arch, IPv6: info.IPv6, Local: info.Local, Rootless: info.Daemon.Rootless, MappedIDs: info.MappedIDs(), Runtimes: info.Runtimes, DataRoot: info.DataRoot,
 		DefaultRuntime: info.DefaultRuntime, UserRuntimes: env.Settings.Runtimes,
 		SecretsOnDisk: env.Settings.SecretsOnDisk, EngineDirs: info.Own,
 	}

@@ -26,11 +26,12 @@ type Options struct {
 	// UID and GID are the caller's; negative if the system has none.
 	UID, GID int
 
-	// Arch, IPv6, Local, MappedIDs, Runtimes, DefaultRuntime, DataRoot and Sockets
+	// Arch, IPv6, Local, Rootless, MappedIDs, Runtimes, DefaultRuntime, DataRoot and Sockets
 	// describe the engine.
 	Arch           string
 	IPv6           bool
 	Local          bool
+	Rootless       bool
 	MappedIDs      string
 	Runtimes       []string
 	DefaultRuntime string
@@ -88,6 +89,9 @@ func Collect(ctx context.Context, o Options) (compose.Facts, *Missing, diag.List
 		if f.HostAddrs, err = hostAddrs(); err != nil {
 			c.problem("host-addresses", diag.Range{Filename: o.Workshop.File}, "can't read this machine's addresses, which workers must not reach (B26): "+err.Error(), "")
 		}
+	}
+	if o.Rootless {
+		f.LoopbackAddrs = slices.Clone(userNetwork)
 	}
 	if p := o.Compiled.Policy; p != nil && p.HasEndpoints() {
 		if f.Roots, err = Authorities(o.lookup); err != nil {

@@ -40,3 +40,16 @@ func TestOwnFiles(t *testing.T) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 }
+
+// TestLoopbackAddrs: an engine without root has a network in user space, by which the
+// machine's loopback may be reached.
+func TestLoopbackAddrs(t *testing.T) {
+	for _, rootless := range []bool{false, true} {
+		_, o := project(t, "")
+		o.Rootless = rootless
+		f, _, list := Collect(t.Context(), o)
+		if len(list) > 0 || slices.Equal(f.LoopbackAddrs, userNetwork) != rootless || len(f.LoopbackAddrs) > 0 != rootless {
+			t.Errorf("rootless %v: %v, %v", rootless, f.LoopbackAddrs, list)
+		}
+	}
+}

@@ -85,6 +85,8 @@ type Config struct {
 	UserUpstreams []string
 	// Host are addresses of the host that the guard can't see itself.
 	Host []netip.Addr
+	// Loopback are addresses that lead to the loopback interface of the host.
+	Loopback []netip.Addr
 	// Out gets READY and the events.
 	Out io.Writer
 
@@ -153,7 +155,7 @@ func (g *Guard) dialers() error {
 	if err != nil {
 		return err
 	}
-	local := &egress.Local{Host: g.config.Host}
+	local := &egress.Local{Host: g.config.Host, Loopback: g.config.Loopback}
 	upstream := egress.NewUpstream(local)
 	current := func() []netip.AddrPort { return servers }
 	if len(g.config.Policy.Resolvers) == 0 {

@@ -71,7 +71,11 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(err)
 	}
-	host, err := hostAddrs(os.Getenv(firewall.HostAddrsEnv))
+	host, err := addresses(firewall.HostAddrsEnv)
+	if err != nil {
+		return fail(err)
+	}
+	loopback, err := addresses(firewall.LoopbackAddrsEnv)
 	if err != nil {
 		return fail(err)
 	}
@@ -79,7 +83,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		Policy: p, Digest: digest, Lookup: os.LookupEnv, Control: *path,
 		UserUpstreams: strings.Split(os.Getenv(firewall.UserUpstreamsEnv), ","),
 
-		Host: host, Sockets: *sockets, ResolvConf: *resolv, Out: stdout, inherited: inherited,
+		Host: host, Loopback: loopback, Sockets: *sockets, ResolvConf: *resolv, Out: stdout, inherited: inherited,
 	})
 	if err != nil {
 		return fail(err)
@@ -90,16 +94,16 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// hostAddrs reads [firewall.HostAddrsEnv]. What can't be read stops the guard.
-func hostAddrs(list string) ([]netip.Addr, error) {
+// addresses reads a variable. What can't be read stops the guard.
+func addresses(variable string) ([]netip.Addr, error) {
 	var out []netip.Addr
-	for s := range strings.SplitSeq(list, ",") {
+	for s := range strings.SplitSeq(os.Getenv(variable), ",") {
 		if s == "" {
 			continue
 		}
 		a, err := netip.ParseAddr(s)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", firewall.HostAddrsEnv, err)
+			return nil, fmt.Errorf("%s: %w", variable, err)
 		}
 		out = append(out, a.Unmap())
 	}

@@ -27,6 +27,9 @@ const (
 type Local struct {
 	// Host are further addresses of the host; they count as gateways.
 	Host []netip.Addr
+	// Loopback are addresses that lead to the loopback interface of the machine; they
+	// count as own ones.
+	Loopback []netip.Addr
 
 	mu       sync.Mutex
 	at       time.Time
@@ -55,7 +58,7 @@ func (l *Local) Place(a netip.Addr) (Place, error) {
 	}
 	a = a.Unmap()
 	switch {
-	case l.own[a]:
+	case l.own[a], slices.Contains(l.Loopback, a):
 		return Own, nil
 	case l.gateways[a], slices.Contains(l.Host, a):
 		return Gateway, nil
