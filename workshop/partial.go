@@ -52,7 +52,7 @@ type partialContainer struct {
 	Caches    *[]Cache                 `key:"caches" example:"write caches: [npm, go]" doc:"Directories of one worker that outlive it; a worker gets those that its own container names."`
 	Ports     *[]Port                  `key:"ports" example:"write ports: [\"8080:8080\"]" doc:"Ports of the worker that are published on the host."`
 	Runtime   *Value[string]           `key:"runtime" validate:"runtime" example:"write runtime: crun" doc:"OCI runtime of the engine; default: the engine's."`
-	Kernel    *Value[Kernel]           `key:"kernel" validate:"oneof=host sandboxed vm" literal:"What separates a worker from this machine must be visible in the file." example:"write kernel: sandboxed" default:"host" doc:"What the worker's programs run on: this machine's kernel, one of their own in user space (sandboxed, gVisor), or that of a virtual machine (vm). A worker may ask for more than its workshop, never for less."`
+	Kernel    *Value[Kernel]           `key:"kernel" validate:"oneof=host sandboxed vm" literal:"What separates a worker from this machine must be visible in the file." example:"write kernel: sandboxed" default:"host" doc:"What programs run on: this machine's kernel, one in user space (sandboxed), or a virtual machine's (vm). A worker may ask for more, never for less."`
 
 	// Keys returns the place of every key that is in the mapping, by its
 	// path below container: "mounts", "network", "network.mode",
