@@ -265,13 +265,17 @@ func (e *Engine) build(ctx context.Context, p *engine.Plan, s engine.Step, emit 
 		return err
 	}
 	defer spooled.Close()
+	text, err := dockerfileIn(spooled, b.Dockerfile)
+	if err != nil {
+		return err
+	}
 	args := map[string]*string{}
 	for name, value := range b.Args {
 		args[name] = &value
 	}
 	resp, err := e.cli.ImageBuild(ctx, spooled, build.ImageBuildOptions{
 		Tags: []string{s.Key}, Dockerfile: filepath.ToSlash(b.Dockerfile), Target: b.Target, BuildArgs: args,
-		Remove: true, ForceRemove: true, AuthConfigs: e.allCredentials(), Labels: map[string]string{labelBuild: b.Hash},
+		Remove: true, ForceRemove: true, AuthConfigs: e.buildCredentials(text, b.Args), Labels: map[string]string{labelBuild: b.Hash},
 	})
 	if err != nil {
 		return err

@@ -111,7 +111,7 @@ func (e *Engine) credentials(ref string) (string, error) {
 		return "", fmt.Errorf("%q is not an image reference", ref)
 	}
 	if host == "docker.io" {
-		host = "https://index.docker.io/v1/" // the name that docker login stores it under
+		host = dockerHub
 	}
 	dir, _ := e.opts.Lookup("DOCKER_CONFIG")
 	file, err := config.Load(dir)
@@ -131,9 +131,18 @@ func (e *Engine) credentials(ref string) (string, error) {
 	})
 }
 
-// allCredentials returns credentials for the base images of a build. It leaves out
-// unreadable ones; the pull then reports what is missing.
-func (e *Engine) allCredentials() map[string]registry.AuthConfig {
+// dockerHub is the name under which `docker login` stores the credentials of docker.io.
+const dockerHub = "https://index.docker.io/v1/"
+
+// buildCredentials returns credentials for the base images of a build: of Docker Hub, where
+// an image without a registry is, and of the registries that the Dockerfile or an argument
+// names; the docker command sends all. Unreadable ones are left out; the pull then reports
+// what is missing.
+func (e *Engine) buildCredentials(dockerfile []byte, args map[string]string) map[string]registry.AuthConfig {
+	named := string(dockerfile)
+	for _, value := range args {
+		named += "\n" + value
+	}
 	dir, _ := e.opts.Lookup("DOCKER_CONFIG")
 	file, err := config.Load(dir)
 	if err != nil {
@@ -145,6 +154,13 @@ func (e *Engine) allCredentials() map[string]registry.AuthConfig {
 	}
 	out := map[string]registry.AuthConfig{}
 	for host, a := range all {
+		_, rest, ok := strings.Cut(host, "://")
+		if !ok {
+			rest = host
+		}
+		if name, _, _ := strings.Cut(rest, "/"); host != dockerHub && (name == "" || !strings.Contains(named, name)) {
+			continue
+		}
 		out[host] = registry.AuthConfig{
 			Username: a.Username, Password: a.Password, Auth: a.Auth, ServerAddress: a.ServerAddress,
 			IdentityToken: a.IdentityToken, RegistryToken: a.RegistryToken,
