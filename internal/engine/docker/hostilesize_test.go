@@ -170,8 +170,7 @@ func TestBoundOf(t *testing.T) {
 		want         *answerError
 	}{
 		{"GET", "/v1.47/containers/json", errLateAnswer},
-		{"HEAD", "/v1.47/containers/x/archive", errLateAnswer},
-		{"GET", "/v1.47/containers/x/archive", errLateAnswer},
+		{"GET", "/v1.47/containers/x/archive", errLateDone},
 		{"PUT", "/v1.47/containers/x/archive", nil},
 		{"GET", "/v1.47/containers/x/logs", nil},
 		{"POST", "/v1.47/containers/x/wait", nil},

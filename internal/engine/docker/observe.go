@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"strconv"
@@ -34,7 +35,10 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	}
 	o := engine.Observed{Project: project, Images: map[string]string{}, Digests: map[string][]string{}}
 	label := filters.NewArgs(filters.Arg("label", engine.LabelProject+"="+project))
-	_ = e.Ping(ctx) // before concurrent calls; if it fails, they report it
+	// Before concurrent calls; if it fails otherwise, they report it.
+	if err := e.Ping(ctx); errors.Is(err, errSilent) {
+		return engine.Observed{}, err
+	}
 	var volumes []*volume.Volume
 	g, gctx := errgroup.WithContext(ctx)
 	unknown := map[string]bool{} // containers whose network the list doesn't have
@@ -231,7 +235,10 @@ func exitCode(status string) int {
 
 // one returns the container of a service, which must exist.
 func (e *Engine) one(ctx context.Context, project, service string) (engine.Container, error) {
-	_ = e.Ping(ctx) // as in Observe, with which it may run concurrently
+	// As in Observe, with which it may run concurrently.
+	if err := e.Ping(ctx); errors.Is(err, errSilent) {
+		return engine.Container{}, err
+	}
 	list, err := e.cli.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
 		filters.Arg("label", engine.LabelProject+"="+project), filters.Arg("label", engine.LabelService+"="+service))})
 	if err != nil {

@@ -78,6 +78,16 @@ func TestSocketsThatAreNoEngine(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, []string{"gone.sock, which doesn't exist"}},
+		{"links in a circle", func(t *testing.T, path string) {
+			if err := os.Symlink(filepath.Base(path), path); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{": too many levels of symbolic links: name the engine's own socket"}},
+		{"a file", func(t *testing.T, path string) {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{": it is not a socket: name the engine's own socket"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -18,9 +18,9 @@ const (
 )
 
 // How long an engine may take for such an answer: when it is asked for what it knows, and
-// when it does something, such as measuring its disk or copying an image.
+// when it does something, such as measuring its disk, sending a file or copying an image.
 const (
-	askTime = time.Minute
+	askTime = 30 * time.Second
 	doTime  = 10 * time.Minute
 )
 
@@ -85,7 +85,7 @@ func boundOf(req *http.Request) (time.Duration, *answerError) {
 	case strings.HasSuffix(p, "/logs"), strings.HasSuffix(p, "/wait"), strings.HasSuffix(p, "/build"), strings.HasSuffix(p, "/images/create"),
 		strings.HasSuffix(p, "/archive") && !asks: // what is sent takes its time
 		return 0, nil
-	case asks && !strings.HasSuffix(p, "/system/df"):
+	case asks && !strings.HasSuffix(p, "/system/df") && !strings.HasSuffix(p, "/archive"):
 		return askTime, errLateAnswer
 	}
 	return doTime, errLateDone

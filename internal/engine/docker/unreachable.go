@@ -132,6 +132,12 @@ func (e *Engine) explain(err error) error {
 		if e.opts.Flavour == engine.FlavourPodman {
 			out.Hint = startHint(e.opts.Flavour, e.endpoint.host)
 		}
+	case statErr != nil:
+		out.Err = errors.Unwrap(statErr)
+		out.Hint = "name the engine's own socket"
+	case absent:
+		out.Err = errors.New("it is not a socket")
+		out.Hint = "name the engine's own socket"
 	case isFull(socket):
 		out.Err, out.Hint = errors.New("it accepts no connections"), restartHint
 	default:
