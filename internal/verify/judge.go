@@ -1,6 +1,9 @@
 package verify
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Judge judges what was seen of a worker.
 func Judge(w *Worker) []Line {
@@ -24,8 +27,17 @@ func (w *Worker) begin(promise string) *evidence {
 	return e
 }
 
-// process is what the kernel shows of the main process; nil: e says why it isn't known.
-func (w *Worker) process(e *evidence) *Process { return w.Outside.process(e) }
+// process is what the kernel shows of the main process; nil: e says why it isn't known. The
+// engine names the process: it must be the one in whose PID namespace the probe ran, as far
+// as the kernel shows both.
+func (w *Worker) process(e *evidence) *Process {
+	p := w.Outside.process(e)
+	if p != nil && p.Namespaces["pid"] != "" && strings.HasPrefix(w.Seen["ns.pid"].Seen, "pid:[") {
+		is, said := p.Namespaces["pid"], w.Seen["ns.pid"].Seen
+		e.control(is == said, "the process that the engine names is in %s, and the probe ran in %s", is, said)
+	}
+	return p
+}
 
 func (o *Outside) process(e *evidence) *Process {
 	switch {

@@ -347,6 +347,7 @@ func TestControls(t *testing.T) {
 		{"the kept file isn't in the copy", "B9", func(w *Worker) { w.Seen["kept./copy"] = Result{Seen: "ENOENT"} }},
 		{"its own secret isn't there", "B11", func(w *Worker) { w.Seen["secret.token"] = Result{Seen: "ENOENT"} }},
 		{"the groups don't list it", "B5", func(w *Worker) { w.Outside.Process.Groups.Member = false }},
+		{"the engine names another process", "B1 B2 B3 B4 B5 B6 B8 B11 B12 B20 B30 B41", func(w *Worker) { w.Outside.Process.Namespaces["pid"] = "pid:[3]" }},
 		{"no processes are left", "B2", func(w *Worker) { w.Seen["call.user namespace"] = Result{Seen: "EAGAIN"} }},
 		{"the guard has no events", "B23 B24 B25 B26 B28", func(w *Worker) { w.Net.NoEvents = "it doesn't answer" }},
 		{"the room learns", "B23 B24 B25", func(w *Worker) { w.Net.Learns = true }},

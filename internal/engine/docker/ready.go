@@ -323,6 +323,8 @@ const neverFinished = "0001-01-01T00:00:00Z"
 // previous run: the lines may be older than the start time that the engine records.
 func (e *Engine) said(ctx context.Context, id string) *readiness {
 	rd := newReadiness(nil)
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	c, err := e.inspect(ctx, id, id)
 	if err != nil {
 		return rd
