@@ -42,8 +42,9 @@ func Read() *Report {
 			r.Rlimits[name] = [2]uint64{l.Cur, l.Max}
 		}
 	}
-	r.Limits, _ = ReadLimits(os.Getpid())
-	r.mounts(procinfo.Reachable(procinfo.Mounts(read("/proc/self/mountinfo"))))
+	mountinfo := read("/proc/self/mountinfo")
+	r.Limits, _ = readLimits(os.Getpid(), mountinfo)
+	r.mounts(procinfo.Reachable(procinfo.Mounts(mountinfo)))
 	r.Interfaces = interfaces()
 	for name, family := range families {
 		r.Sockets[name] = try(family)
@@ -67,8 +68,10 @@ func ReadKernel() Kernel {
 }
 
 // ReadLimits reads the limits of a process's control groups, where these are visible.
-func ReadLimits(pid int) (*Limits, error) {
-	e, err := cgroup.EnforcedOn(pid)
+func ReadLimits(pid int) (*Limits, error) { return readLimits(pid, read("/proc/self/mountinfo")) }
+
+func readLimits(pid int, mountinfo string) (*Limits, error) {
+	e, err := cgroup.LimitsOn(pid, mountinfo)
 	if err != nil {
 		return nil, err
 	}

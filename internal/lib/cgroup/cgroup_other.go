@@ -40,3 +40,6 @@ func EnforcedOn(int) (Enforced, error) {
 	_, err := Find()
 	return Enforced{}, err
 }
+
+// LimitsOn returns *Unavailable.
+func LimitsOn(int, string) (Enforced, error) { return EnforcedOn(0) }

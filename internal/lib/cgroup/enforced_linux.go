@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,12 +26,26 @@ type Enforced struct {
 	Member bool
 }
 
-// EnforcedOn reads the limits of the groups of a process, of version 1 or 2. It must be
-// called where the control groups of the machine are visible.
+// EnforcedOn reads the limits of the groups of a process, of version 1 or 2, and what
+// happened in them. It must be called where the control groups of the machine are visible.
 func EnforcedOn(pid int) (e Enforced, err error) {
-	mountinfo, _, swaps, err := readProc()
+	mountinfo, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return e, err
+		return e, fmt.Errorf("cgroup: %w", err)
+	}
+	return enforcedOn(pid, string(mountinfo), true)
+}
+
+// LimitsOn is EnforcedOn without Peak, Killed, Full and Member, with a /proc/self/mountinfo
+// that was read.
+func LimitsOn(pid int, mountinfo string) (Enforced, error) {
+	return enforcedOn(pid, mountinfo, false)
+}
+
+func enforcedOn(pid int, mountinfo string, events bool) (e Enforced, err error) {
+	swaps, err := os.ReadFile("/proc/swaps")
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without swap has no list of it
+		return e, fmt.Errorf("cgroup: %w", err)
 	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
@@ -50,9 +65,13 @@ func EnforcedOn(pid int) (e Enforced, err error) {
 			return e, fmt.Errorf("the group of %s of process %d is not visible here", c, pid)
 		}
 		e.read(dir, c, isV1)
+		if !events {
+			continue
+		}
+		e.events(dir, c, isV1)
 		e.Member = e.Member && slices.Contains(strings.Fields(read(filepath.Join(dir, "cgroup.procs"))), strconv.Itoa(pid))
 	}
-	if !hasSwap(swaps) {
+	if !hasSwap(string(swaps)) {
 		e.Swap = 0
 	}
 	return e, nil
@@ -70,18 +89,13 @@ func (e *Enforced) read(dir, controller string, isV1 bool) {
 	switch {
 	case controller == PIDs:
 		e.PIDs = number("pids.max")
-		e.Full = event(dir, "pids.events", "max")
 	case controller == Memory && isV1:
 		e.Memory = number("memory.limit_in_bytes")
-		e.Peak = event(dir, "memory.max_usage_in_bytes", "")
-		e.Killed = event(dir, "memory.oom_control", "oom_kill")
 		if both := number("memory.memsw.limit_in_bytes"); both > 0 && e.Memory > 0 {
 			e.Swap = both - e.Memory
 		}
 	case controller == Memory:
 		e.Memory = number("memory.max")
-		e.Peak = event(dir, "memory.peak", "")
-		e.Killed = event(dir, "memory.events", "oom_kill")
 		if n, err := strconv.ParseInt(strings.TrimSpace(read(filepath.Join(dir, "memory.swap.max"))), 10, 64); err == nil {
 			e.Swap = n
 		}
@@ -98,6 +112,20 @@ func (e *Enforced) read(dir, controller string, isV1 bool) {
 				e.CPUs = quota / period
 			}
 		}
+	}
+}
+
+// events takes what happened in the group of one controller.
+func (e *Enforced) events(dir, controller string, isV1 bool) {
+	switch {
+	case controller == PIDs:
+		e.Full = event(dir, "pids.events", "max")
+	case controller == Memory && isV1:
+		e.Peak = event(dir, "memory.max_usage_in_bytes", "")
+		e.Killed = event(dir, "memory.oom_control", "oom_kill")
+	case controller == Memory:
+		e.Peak = event(dir, "memory.peak", "")
+		e.Killed = event(dir, "memory.events", "oom_kill")
 	}
 }
 

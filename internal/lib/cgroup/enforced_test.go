@@ -17,6 +17,14 @@ func TestEnforced(t *testing.T) {
 	if !e.Member {
 		t.Error("this process isn't a member of its own groups")
 	}
+	mountinfo, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Peak, e.Killed, e.Full, e.Member = -1, -1, -1, true
+	if l, err := LimitsOn(os.Getpid(), string(mountinfo)); err != nil || l != e {
+		t.Errorf("the limits alone are %+v, %v; want %+v", l, err, e)
+	}
 	if _, err := EnforcedOn(1 << 30); err == nil {
 		t.Error("a process that doesn't exist has limits")
 	}
@@ -37,6 +45,7 @@ func TestEnforcedFiles(t *testing.T) {
 	v2 := Enforced{Swap: -1}
 	for _, c := range wanted {
 		v2.read(dir, c, false)
+		v2.events(dir, c, false)
 	}
 	if want := (Enforced{Memory: 1 << 20, CPUs: 0.5, PIDs: 64, Peak: 4096, Killed: 2, Full: 3}); v2 != want {
 		t.Errorf("version 2: %+v, want %+v", v2, want)
@@ -44,6 +53,7 @@ func TestEnforcedFiles(t *testing.T) {
 	v1 := Enforced{Swap: -1}
 	for _, c := range wanted {
 		v1.read(dir, c, true)
+		v1.events(dir, c, true)
 	}
 	if want := (Enforced{Memory: 2 << 20, Swap: 1 << 20, PIDs: 64, Peak: 8192, Killed: 5, Full: 3}); v1 != want {
 		t.Errorf("version 1: %+v, want %+v", v1, want)
@@ -51,6 +61,7 @@ func TestEnforcedFiles(t *testing.T) {
 	none := Enforced{Swap: -1}
 	for _, c := range wanted {
 		none.read(t.TempDir(), c, false)
+		none.events(t.TempDir(), c, false)
 	}
 	if want := (Enforced{Swap: -1, Peak: -1, Killed: -1, Full: -1}); none != want {
 		t.Errorf("no files: %+v", none)
