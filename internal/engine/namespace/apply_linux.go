@@ -20,7 +20,7 @@ import (
 // doesn't support before the first step. At the end it ends a supervisor without
 // containers, and removes the state of a project without objects.
 func (e *Engine) Apply(ctx context.Context, p *engine.Plan, events func(engine.Event)) error {
-	r := &run{e: e, p: p, ids: map[string]string{}, sent: map[string]*spec.Container{}, removed: map[string]bool{}}
+	r := &run{e: e, p: p, ids: map[string]string{}, sent: map[string]*spec.Container{}, checked: map[string]*spec.Container{}, removed: map[string]bool{}}
 	if err := r.look(ctx); err != nil {
 		return err
 	}
@@ -64,6 +64,9 @@ type run struct {
 	ids     map[string]string          // service → container
 	sent    map[string]*spec.Container // service → its container, as this run sent it
 	removed map[string]bool            // services of a dead supervisor
+
+	checking sync.Mutex
+	checked  map[string]*spec.Container // of sent, those that the supervisor has as they are
 
 	known engine.Reports // what the containers report of themselves
 }

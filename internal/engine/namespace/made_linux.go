@@ -45,10 +45,7 @@ func (r *run) compare(ctx context.Context, c *client.Client, s engine.Step, repo
 
 // spec returns the spec of a service that this run has started.
 func (r *run) spec(ctx context.Context, c *client.Client, service string) (*spec.Container, error) {
-	r.mu.Lock()
-	k := r.sent[service]
-	r.mu.Unlock()
-	if k != nil {
+	if k := r.sentAs(service); k != nil {
 		return k, nil
 	}
 	all, err := c.List(ctx) // created by an earlier run

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -18,12 +19,12 @@ var storedPromises = map[string]string{
 
 // checkStored compares what the supervisor has of a container with what it was sent by
 // this run. A container that differs is removed, and the error is an
-// [engine.RefusedError].
+// [engine.RefusedError]. One list of the supervisor serves all that it has: it never
+// changes one.
 func (r *run) checkStored(ctx context.Context, sv *client.Client, service string) error {
-	r.mu.Lock()
-	sent := r.sent[service]
-	r.mu.Unlock()
-	if sent == nil {
+	r.checking.Lock()
+	defer r.checking.Unlock()
+	if sent := r.sentAs(service); sent == nil || r.checked[service] == sent {
 		return nil
 	}
 	all, err := sv.List(ctx)
@@ -31,28 +32,45 @@ func (r *run) checkStored(ctx context.Context, sv *client.Client, service string
 		return err
 	}
 	for i := range all {
-		if c := &all[i].Container; c.Service == service {
-			differences, err := stored(sent, c)
-			if err != nil || len(differences) == 0 {
-				return err
-			}
+		c := &all[i].Container
+		sent := r.sentAs(c.Service)
+		if sent == nil || r.checked[c.Service] == sent {
+			continue
+		}
+		differences, err := stored(sent, c)
+		switch {
+		case err != nil:
+			return err
+		case len(differences) == 0:
+			r.checked[c.Service] = sent
+		case c.Service == service: // any other one is refused at its own start
 			if err := ignoreGone(sv.Remove(ctx, service)); err != nil {
 				return err
 			}
 			return engine.RefuseDifferences("container "+c.Name, differences, "run `workshop down`, then `workshop up`")
 		}
 	}
-	return nil // the start says that it is gone
+	return nil // if it isn't in the list, the start says that it is gone
+}
+
+// sentAs is the container of a service that this run sent; nil: none.
+func (r *run) sentAs(service string) *spec.Container {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent[service]
 }
 
 // stored compares every field. sent was never JSON, which has no empty lists.
 func stored(sent, found *spec.Container) (out []engine.Difference, err error) {
 	var read spec.Container
 	text, err := json.Marshal(sent)
-	if err == nil {
-		err = json.Unmarshal(text, &read)
-	}
 	if err != nil {
+		return nil, err
+	}
+	if same, err := json.Marshal(found); err != nil || bytes.Equal(same, text) {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &read); err != nil {
 		return nil, err
 	}
 	asked, seen := reflect.ValueOf(read), reflect.ValueOf(*found)

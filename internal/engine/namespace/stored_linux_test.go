@@ -82,13 +82,31 @@ func TestRealStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := sent.Container
+	one, err := f.e.one(t.Context(), f.name, "one", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := one.Container
 	k.Limits.Memory++
-	r := &run{e: f.e, p: f.plan(t), ids: map[string]string{}, sent: map[string]*spec.Container{"room": &k}}
+	r := &run{e: f.e, p: f.plan(t), ids: map[string]string{}, sent: map[string]*spec.Container{"room": &k, "one": &same}, checked: map[string]*spec.Container{}}
+	sv, err := r.supervisor(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.checkStored(t.Context(), sv, "one"); err != nil || r.checked["one"] != &same || r.checked["room"] != nil {
+		t.Errorf("err = %v, checked %v", err, r.checked)
+	}
 	err = r.start(t.Context(), engine.Step{Op: engine.OpStartContainer, Service: "room"})
 	if refused, ok := errors.AsType[*engine.RefusedError](err); !ok || refused.Promise != "B5" {
 		t.Errorf("err = %v", err)
 	}
 	if _, err := f.e.one(t.Context(), f.name, "room", ""); err == nil {
 		t.Error("the container is still there")
+	}
+	other := same
+	other.Limits.Memory++
+	r.sent["one"] = &other // created again
+	if err := r.checkStored(t.Context(), sv, "one"); err == nil {
+		t.Error("one that was created again is not compared")
 	}
 }
