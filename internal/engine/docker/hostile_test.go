@@ -99,6 +99,9 @@ const hostileID = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abc
 
 func (h hostileEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Api-Version", "1.47")
+	if h["/v4.0.0/libpod/info"] != nil {
+		w.Header().Set("Libpod-Api-Version", "4.3.1")
+	}
 	path := r.URL.Path
 	if _, rest, ok := strings.Cut(strings.TrimPrefix(path, "/v"), "/"); ok && strings.HasPrefix(path, "/v1.") {
 		path = "/" + rest
@@ -148,7 +151,7 @@ func honest() hostileEngine {
 	})
 	return hostileEngine{
 		"/_ping":           "OK",
-		"/info":            full(func(i *system.Info) { i.OSType, i.Architecture, i.ID = "linux", "x86_64", "x" }),
+		"/info":            full(func(i *system.Info) { i.OSType, i.Architecture, i.ID, i.RegistryConfig = "linux", "x86_64", "x", nil }),
 		"/version":         full(func(v *types.Version) { v.APIVersion = "1.47" }),
 		"/containers/json": []any{list, guard},
 		"/containers/ID/json": full(func(c *container.InspectResponse) {
@@ -164,6 +167,14 @@ func honest() hostileEngine {
 		"/images/x/json":      full(func(i *image.InspectResponse) {}),
 		"/system/df":          full(func(u *types.DiskUsage) { u.Volumes[0].Labels = hostileLabels }),
 	}
+}
+
+// honestPodman is the same as podman.
+func honestPodman() hostileEngine {
+	h := honest()
+	h["/v4.0.0/libpod/info"] = full(func(i *libpodInfo) { i.Host.OS, i.Host.Arch = "linux", "amd64" })
+	h["/v4.0.0/libpod/containers/ID/json"] = map[string]any{"HostConfig": map[string]any{"LogConfig": map[string]any{"Size": "10MB"}}}
+	return h
 }
 
 // changes calls each with a document in which one object or list is something else.
@@ -236,7 +247,26 @@ func hostileCalls(ctx context.Context, e *Engine) {
 // B60: whatever an answer has in the place of one of its objects and lists, no command
 // crashes on it, or waits for ever.
 func TestHostileAnswers(t *testing.T) {
-	for path, doc := range honest() {
+	for want, h := range map[engine.Flavour]hostileEngine{engine.FlavourDocker: honest(), engine.FlavourPodman: honestPodman()} { // controls
+		e := engineOf(t, h)
+		if i, err := e.Info(t.Context()); err != nil || i.Flavour != want {
+			t.Errorf("%s: got %+v, %v", want, i, err)
+		}
+		if _, err := e.Leftovers(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if w, err := e.Witness(t.Context(), "p", "w", "/d"); err != nil || !w.LogBounded && want == engine.FlavourPodman {
+			t.Errorf("%s: got %+v, %v", want, w, err)
+		}
+		if code, err := e.Exec(t.Context(), "p", "w", engine.ExecOptions{Command: []string{"x"}}); err != nil || code != 1 {
+			t.Errorf("%s: got %d, %v", want, code, err)
+		}
+	}
+	for path, doc := range honestPodman() {
+		honest := honest
+		if strings.Contains(path, "libpod") || path == "/containers/ID/json" {
+			honest = honestPodman
+		}
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			var current hostileEngine

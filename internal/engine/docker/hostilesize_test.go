@@ -220,6 +220,35 @@ func TestHostileDrip(t *testing.T) {
 	})
 }
 
+// A version that no engine has crashes nothing, and an old one is refused.
+func TestHostileVersions(t *testing.T) {
+	for version, want := range map[string]string{
+		"": "is too old: it speaks API 1.24, workshop needs 1.41", "1.2": "is too old: it speaks API 1.2,", "x": "doesn't speak Docker's API", "-1": "doesn't speak Docker's API",
+		"99999999999999999999999.1": "", "1.9999999999999999999999": "",
+	} {
+		h := honest()
+		e := engineOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(&withVersion{w, version}, r) }))
+		_, err := e.Info(t.Context())
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", version, err, want)
+		}
+	}
+}
+
+// withVersion answers with another version of the API.
+type withVersion struct {
+	http.ResponseWriter
+	version string
+}
+
+func (w *withVersion) Header() http.Header {
+	h := w.ResponseWriter.Header()
+	if h.Get("Api-Version") != "" {
+		h.Set("Api-Version", w.version)
+	}
+	return h
+}
+
 // What is in the frames of a stream goes where they say, however it arrives.
 func TestCopyFrames(t *testing.T) {
 	long := strings.Repeat("x", 100<<10)
