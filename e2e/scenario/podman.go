@@ -29,6 +29,9 @@ func (s *Scenario) EndPodman(signal syscall.Signal) {
 // StartPodman starts the service again.
 func (s *Scenario) StartPodman() { s.Helper(); s.must(s.machine.(*dockerMachine).podman.Start()) }
 
+// PodmanStorage is the directory of its images, containers and volumes.
+func (s *Scenario) PodmanStorage() string { return s.machine.(*dockerMachine).podman.At("data") }
+
 // StoreAlone leaves a container of this name that podman's storage has and its database
 // doesn't know, as a podman that ends while it creates one does; with builds: one of
 // buildah's. It returns what says whether it is there, and what removes it.

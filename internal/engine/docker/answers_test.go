@@ -16,6 +16,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/engine"
 )
 
@@ -136,6 +137,41 @@ func TestAnswersOfThisEngine(t *testing.T) {
 	}
 }
 
+// recordedAnswers reads testdata/answers/NAME.json.
+func recordedAnswers(t *testing.T, name string) (a answered) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "answers", name+".json"))
+	if err == nil {
+		err = json.Unmarshal(text, &a)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestLoadFails: why the engine can't load an image is its message alone.
+func TestLoadFails(t *testing.T) {
+	for name, tc := range map[string]struct{ answer, want string }{
+		"full":    {`{"errorDetail":{"message":"write /x: no space left on device"},"error":"write /x: no space left on device"}`, "load the workshop-init image: write /x: no space left on device"},
+		"says ok": {`{"stream":"Loaded"}`, "load the workshop-init image: the engine doesn't have it afterwards"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := recordedAnswers(t, "docker-20.10.24")
+			a.Answers["/images/load"] = json.RawMessage(tc.answer)
+			e := engineOf(t, a)
+			program, err := fakeInit()
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.init = testutil.InitSet(program, "amd64", "arm64")
+			if _, err := e.loadInit(t.Context()); err == nil || err.Error() != tc.want {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
 // TestInfoOfRecordings: what each recorded engine can enforce, and what is refused there.
 func TestInfoOfRecordings(t *testing.T) {
 	files, err := filepath.Glob("testdata/answers/*.json")
@@ -144,14 +180,7 @@ func TestInfoOfRecordings(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var a answered
-			if err := json.Unmarshal(text, &a); err != nil {
-				t.Fatal(err)
-			}
+			a := recordedAnswers(t, strings.TrimSuffix(filepath.Base(file), ".json"))
 			if a.Command == "" || a.Host == "" || a.Date == "" {
 				t.Errorf("without command, host or date: %+v", a)
 			}

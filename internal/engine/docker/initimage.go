@@ -3,12 +3,13 @@ package docker
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/client"
+	"github.com/docker/docker/pkg/jsonmessage"
 )
 
 // InitNames returns the names of the workshop-init image and the tool volume for
@@ -96,14 +97,14 @@ func (e *Engine) loadInit(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("load the workshop-init image: %w", e.explain(err))
 	}
-	out, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	failed := messages(resp.Body, func(*jsonmessage.JSONMessage) {})
 	resp.Body.Close()
-	if err != nil {
-		return "", fmt.Errorf("load the workshop-init image: %w", err)
-	}
 	id, err := e.findInit(ctx)
 	if err == nil && id == "" {
-		err = fmt.Errorf("load the workshop-init image: the engine still doesn't have it: %s", strings.TrimSpace(string(out)))
+		if failed == nil {
+			failed = errors.New("the engine doesn't have it afterwards")
+		}
+		err = fmt.Errorf("load the workshop-init image: %w", failed)
 	}
 	return id, err
 }
