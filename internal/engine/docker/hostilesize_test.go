@@ -210,6 +210,15 @@ func TestHostileDrip(t *testing.T) {
 			}
 		})
 	}
+	t.Run("less time", func(t *testing.T) {
+		e := badServer(t, func(conn net.Conn) { io.Copy(io.Discard, conn) })
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		want := "no Docker Engine answers at " + e.endpoint.host + ": no answer in time: " + restartHint
+		if _, err := e.Info(ctx); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %v", err, want)
+		}
+	})
 	t.Run("stream", func(t *testing.T) {
 		e := badServer(t, func(conn net.Conn) { io.Copy(io.Discard, conn) })
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

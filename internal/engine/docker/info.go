@@ -37,8 +37,11 @@ func (e *Engine) Info(ctx context.Context) (engine.Info, error) {
 	defer cancel()
 	raw, own, err := e.itself(within)
 	if err != nil {
-		if context.Cause(within) == errSilent {
+		switch {
+		case context.Cause(within) == errSilent:
 			err = e.silent()
+		case errors.Is(ctx.Err(), context.DeadlineExceeded): // the caller's time is shorter
+			err = &UnreachableError{Endpoint: e.endpoint.host, Flavour: e.opts.Flavour, Err: errors.New("no answer in time"), Hint: restartHint}
 		}
 		return engine.Info{}, e.explain(notDocker(e, err))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/copytree"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
 // policyDigest returns the digest of the policy file that the project's guard starts
@@ -59,15 +60,24 @@ func digest(r io.Reader) string {
 }
 
 // openHere opens a file of a volume directly, if the engine is local and the caller
-// is permitted (root): this saves a helper and the start of a process. Otherwise it
-// returns nil.
+// is permitted (root): this saves a helper and the start of a process. Otherwise, and of
+// anything but a regular file, it returns nil.
 func (e *Engine) openHere(ctx context.Context, v volume.Volume, name string) *os.File {
 	info, err := e.Info(ctx)
 	if err != nil || !info.Local || v.Driver != "local" || len(v.Options) > 0 || v.Mountpoint == "" {
 		return nil
 	}
-	f, err := os.OpenInRoot(v.Mountpoint, name)
+	root, err := os.OpenRoot(v.Mountpoint)
 	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	f, err := boundedfile.OpenIn(root, name)
+	if err != nil {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
 		return nil
 	}
 	return f
