@@ -71,7 +71,8 @@ test-vm: ## what depends on the kernel, on another one (6.1, in a virtual machin
 	scripts/vm --netfilter none --test ./internal/guard -run AnyIP
 	$(MAKE) build ARCHES=amd64
 	VM_TIMEOUT=900 scripts/vm --systemd --with "$$(command -v install)" "$$(cat scripts/vm-scope)"
-	scripts/vm --podman "$$(cat scripts/vm-podman)"
+	DIST=$(CURDIR)/.workshop-cache/dist PLATFORMS=linux/amd64 $(MAKE) dist
+	VM_TIMEOUT=900 scripts/vm --podman --internet --package .workshop-cache/dist/workshop_*_amd64.deb "$$(cat scripts/vm-podman)"
 
 test-breaks: build ## breaks each promise, each check of the guard and of the fences once, and expects exactly its tests to fail
 	scripts/with-engine $(GO) run ./e2e/breaks/checks

@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"syscall"
@@ -100,4 +101,32 @@ func TestPodmanKnowsTheStorageAlone(t *testing.T) {
 		}
 		s.Expect(0, "down")
 	}
+}
+
+// podman hands an image's annotations to its runtime, and crun takes a seccomp filter from one.
+func TestB02_AnnotationsOfAnImage(t *testing.T) {
+	scenario.OnlyPodman(t, "Docker doesn't read an image's annotations")
+	s := scenario.New(t, "restricted", "an image whose annotations a runtime would obey is refused before its container is started; without them it runs")
+	importImage(t, s, "workshop-e2e-tool:1")
+	podman := func(line string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", `podman() { command podman --url "$DOCKER_HOST" "$@"; }; `+line)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+	}
+	const name = "localhost/workshop-e2e-annotated:1"
+	podman("echo FROM workshop-e2e-tool:1 | podman build -q --annotation run.oci.seccomp_bpf_data=BgAAAAAA/38= --annotation org.opencontainers.image.title=tool -t " + name + " -")
+	file := s.Read("workshop.yaml")
+	s.Write("workshop.yaml", strings.Replace(file, "image: host", "image: "+name, 1))
+	d := s.Expect(4, "up")
+	says(s, d, "container "+s.Project+"-worker-1 isn't what was asked of the engine: Annotations: asked none, found run.oci.seccomp_bpf_data (B2)",
+		"make the image one without, `podman save --format docker-archive "+name+" | podman load`")
+	if l := left(s); l != nil {
+		t.Errorf("up left %v", l)
+	}
+	podman("podman save -q --format docker-archive " + name + " | podman load -q")
+	s.Up()
+	s.Sees("worker", "syscall keyctl -> EPERM|ENOSYS")
+	s.Expect(0, "down")
 }

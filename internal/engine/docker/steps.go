@@ -264,11 +264,22 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 	return r.startError(s.Service, r.e.cli.ContainerStart(ctx, id, container.StartOptions{}))
 }
 
+// forceRemove removes a container, twice if podman fails since it ended before its SIGKILL.
+func (e *Engine) forceRemove(ctx context.Context, id string) (err error) {
+	for range 2 {
+		err = e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		if err == nil || !strings.Contains(err.Error(), "container state improper") {
+			break
+		}
+	}
+	return err
+}
+
 func (r *run) removeContainer(ctx context.Context, s engine.Step) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, removeWithin, &engine.SilentError{Container: s.ObjectID})
 	defer cancel()
 	defer r.e.endByDialIn(ctx, s.ObjectID, r.p.Project, s.Service, removeAfter)()
-	err := r.e.cli.ContainerRemove(ctx, s.ObjectID, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	err := r.e.forceRemove(ctx, s.ObjectID)
 	// "Removal already in progress": wait for the end of another call.
 	for cerrdefs.IsConflict(err) {
 		select {

@@ -47,6 +47,15 @@ func (r *run) checkStored(ctx context.Context, id, service string, c *container.
 		do = "the container is removed; recreate it with `workshop up`"
 	}
 	all := stored(sent, c, info)
+	if info.Flavour == engine.FlavourPodman {
+		d, err := r.e.annotated(ctx, id)
+		if err != nil {
+			return err
+		}
+		if d != nil {
+			all, do = append(all, *d), fmt.Sprintf(withoutAnnotations, c.Config.Image)
+		}
+	}
 	if len(all) == 0 {
 		r.askedFor(id, sent)
 		return nil

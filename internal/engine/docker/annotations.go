@@ -1,0 +1,55 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/engine"
+)
+
+// podmansAnnotations are those that podman itself gives a container (podman:
+// libpod/define/annotations.go; pkg/annotations), and describing are the beginnings of those
+// that say something of an image to people.
+var (
+	podmansAnnotations = []string{"io.container.manager", "io.kubernetes.cri-o.Created", "io.kubernetes.cri-o.TTY"}
+	describing         = []string{"io.podman.annotations.", "org.opencontainers.image.", "com.docker.official-images."}
+)
+
+// withoutAnnotations is how an image is made without annotations, which Docker's archives
+// don't have.
+const withoutAnnotations = "podman takes annotations from containers.conf or the image, and its runtime obeys them: make the image one without, `podman save --format docker-archive %s | podman load`"
+
+// commands returns, sorted, the annotations that a runtime or a hook may obey: crun's replace
+// the seccomp filter, name its handler and sockets of the machine (crun(1), "Extensions to
+// OCI"), others are properties for systemd. What isn't known to be harmless is one.
+func commands(annotations map[string]string) (out []string) {
+	for _, name := range sortedKeys(annotations) {
+		begins := func(p string) bool { return strings.HasPrefix(name, p) }
+		if !slices.Contains(podmansAnnotations, name) && !slices.ContainsFunc(describing, begins) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// annotated returns the difference that a container's annotations are, which podman's own
+// API shows alone; nil: there is none.
+func (e *Engine) annotated(ctx context.Context, id string) (*engine.Difference, error) {
+	var c struct {
+		Config struct{ Annotations map[string]string }
+	}
+	text, err := e.libpodGet(ctx, "/containers/"+id+"/json")
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("annotations: %w", err)
+	}
+	if found := commands(c.Config.Annotations); len(found) > 0 {
+		return &engine.Difference{Promise: "B2", Field: "Annotations", Found: strings.Join(found, ", ")}, nil
+	}
+	return nil, nil
+}
