@@ -2,7 +2,6 @@ package made
 
 import (
 	"errors"
-	"net"
 	"os"
 	"path"
 	"slices"
@@ -116,15 +115,25 @@ func devices() (names []string) {
 }
 
 // interfaces lists the interfaces that are up. Fallback devices of tunnel modules appear
-// in every namespace and are down.
+// in every namespace and are down. It asks neither by rtnetlink nor by anything else that
+// waits for the kernel's RTNL lock, which each network namespace that begins or ends takes.
 func interfaces() (names []string) {
-	all, err := net.Interfaces()
+	s, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	for _, i := range all {
-		if i.Flags&net.FlagUp != 0 && len(names) < maxNames {
-			names = append(names, i.Name)
+	defer unix.Close(s)
+	all := procinfo.Interfaces(read("/proc/self/net/dev"))
+	if len(all) == 0 {
+		return []string{"/proc/self/net/dev can't be read"}
+	}
+	for _, name := range all {
+		r, err := unix.NewIfreq(name)
+		if err == nil {
+			err = unix.IoctlIfreq(s, unix.SIOCGIFFLAGS, r) // netdevice(7)
+		}
+		if (err != nil || r.Uint16()&unix.IFF_UP != 0) && len(names) < maxNames {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -148,8 +157,27 @@ func idMap(text string) string {
 	return strings.Join(lines[:min(len(lines), maxNames)], ", ")
 }
 
-// read is a file's text; "" when it can't be read.
+// read is a file's text; "" when it can't be read. It reads in large pieces: the kernel
+// writes a list such as mountinfo anew for each.
 func read(file string) string {
-	b, _ := os.ReadFile(file)
-	return string(b)
+	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd)
+	b := make([]byte, 0, 16<<10)
+	for len(b) < MaxLine {
+		b = slices.Grow(b, 4<<10)
+		n, err := unix.Read(fd, b[len(b):cap(b)])
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return ""
+		case n == 0:
+			return string(b)
+		}
+		b = b[:len(b)+n]
+	}
+	return ""
 }
