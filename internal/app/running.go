@@ -24,11 +24,8 @@ func (r *Running) OneOff() bool { return r.run != nil }
 // caller closes it. approve is asked before an image is built; nil refuses every
 // build.
 func (env *Env) Connect(ctx context.Context, t ProjectRef, approve func(context.Context, BuildRequest) error) (*Running, error) {
-	o := EngineOptions{
-		Lookup: env.Lookup, ApproveBuild: approve, StateDir: env.StateDir(), CacheDir: env.CacheDir(),
-		Version: env.Version, Project: t.Name, WithoutLimits: env.Settings.WithoutLimits, Podman: env.Settings.Podman, Attached: t.run != nil,
-		Say: func(text string) { env.say("%s", text) },
-	}
+	o := env.optionsFor(t)
+	o.ApproveBuild = approve
 	chosen, e, err := env.choose(ctx, t, o)
 	if err != nil {
 		return nil, EngineError(err)
@@ -36,6 +33,30 @@ func (env *Env) Connect(ctx context.Context, t ProjectRef, approve func(context.
 	if chosen.Name == promise.Process {
 		env.sayProcess()
 	}
+	return env.connectChosen(ctx, t, chosen, e, o)
+}
+
+// connectBeside is Connect to the engine of another project, by the same endpoint.
+func (env *Env) connectBeside(ctx context.Context, t ProjectRef, r *Running) (*Running, error) {
+	i, err := r.Info(ctx)
+	if err != nil {
+		return nil, EngineError(err)
+	}
+	chosen := r.Chosen
+	chosen.place = upOn(i)
+	return env.connectChosen(ctx, t, chosen, nil, env.optionsFor(t))
+}
+
+// optionsFor are those for the engine of a project.
+func (env *Env) optionsFor(t ProjectRef) EngineOptions {
+	o := env.engineOptions()
+	o.Project, o.WithoutLimits, o.Podman, o.Attached = t.Name, env.Settings.WithoutLimits, env.Settings.Podman, t.run != nil
+	o.Say = func(text string) { env.say("%s", text) }
+	return o
+}
+
+// connectChosen connects to an engine that was chosen, if e isn't it already.
+func (env *Env) connectChosen(ctx context.Context, t ProjectRef, chosen Choice, e engine.Engine, o EngineOptions) (_ *Running, err error) {
 	if p := chosen.place; p != nil && p.Endpoint != "" {
 		if e, err = env.connectTo(ctx, t, p, o); err != nil {
 			return nil, err

@@ -51,7 +51,7 @@ func (v *verification) newCopy(ctx context.Context) (*projectCopy, error) {
 		return c, err
 	}
 	env.Settings.Engine = v.running.Chosen.Name
-	if c.running, err = env.Connect(ctx, c.p.ProjectRef, nil); err != nil {
+	if c.running, err = env.connectBeside(ctx, c.p.ProjectRef, v.running); err != nil {
 		return c, err
 	}
 	return c, c.start(ctx)
