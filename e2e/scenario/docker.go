@@ -71,6 +71,10 @@ func ofProject(project string) filters.Args {
 func (m *dockerMachine) list(project string) (out []Container, err error) {
 	ctx := context.Background()
 	all, err := m.client.ContainerList(ctx, container.ListOptions{All: true, Filters: ofProject(project)})
+	for end := time.Now().Add(5 * time.Second); m.podman != nil && err != nil && strings.Contains(err.Error(), "does not exist in database") && time.Now().Before(end); {
+		// podman's list fails when a container is removed meanwhile.
+		all, err = m.client.ContainerList(ctx, container.ListOptions{All: true, Filters: ofProject(project)})
+	}
 	if err != nil {
 		return nil, err
 	}
