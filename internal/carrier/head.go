@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/carrier/mux"
@@ -118,3 +119,12 @@ func Decode(b []byte) (h Head, err error) {
 
 // ErrWay is a kind that goes the other way only.
 var ErrWay = errors.New("a kind that only the other side sends")
+
+// DecodeOf is [Decode] for a side that gets only these kinds.
+func DecodeOf(b []byte, kinds ...Kind) (Head, error) {
+	h, err := Decode(b)
+	if err == nil && !slices.Contains(kinds, h.Kind) {
+		err = ErrWay
+	}
+	return h, err
+}

@@ -18,8 +18,7 @@ func Join(c *net.TCPConn, s *mux.Stream) {
 	go func() { // whoever waits for the connection has to hear of a reset
 		select {
 		case <-s.Gone():
-			_ = c.SetLinger(0)
-			c.Close()
+			reset(c)
 		case <-joined:
 		}
 	}()
@@ -37,6 +36,33 @@ func Join(c *net.TCPConn, s *mux.Stream) {
 		_ = c.CloseWrite()
 	}
 	up.Wait()
+}
+
+// Carry opens a stream with the head and joins it to the connection, which is reset if there
+// is none: m is nil without a carrier.
+func Carry(m *mux.Mux, h Head, c *net.TCPConn) {
+	if m != nil {
+		if s, err := m.Open(h.Encode()); err == nil {
+			Join(c, s)
+			return
+		}
+	}
+	reset(c)
+}
+
+// reset closes a connection so that its peer hears of a reset.
+func reset(c *net.TCPConn) {
+	_ = c.SetLinger(0)
+	c.Close()
+}
+
+// ReadDNS reads a query or a response to its end; nil: it is none, or longer than [MaxDNS].
+func ReadDNS(s *mux.Stream) []byte {
+	text, err := io.ReadAll(io.LimitReader(s, MaxDNS+1))
+	if err != nil || len(text) == 0 || len(text) > MaxDNS {
+		return nil
+	}
+	return text
 }
 
 // onlyReader and onlyWriter keep io.Copy from the connection's own ways, whose buffers are

@@ -34,9 +34,6 @@ func ReadPorts(r io.Reader) ([]uint16, error) {
 	if _, err := io.ReadFull(r, b); err != nil {
 		return nil, err
 	}
-	h, err := Decode(b)
-	if err == nil && h.Kind != Ports {
-		err = ErrWay
-	}
+	h, err := DecodeOf(b, Ports)
 	return h.Ports, err
 }

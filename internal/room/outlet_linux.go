@@ -42,7 +42,7 @@ func (t *portsTold) accept() {
 			return
 		}
 		t.mu.Lock()
-		if len(t.peers) >= maxPortPeers || t.known && !tellOne(c, t.ports) {
+		if len(t.peers) >= maxPortPeers || t.known && carrier.WritePorts(c, t.ports) != nil {
 			c.Close()
 		} else {
 			t.peers[c] = true
@@ -61,16 +61,13 @@ func (t *portsTold) watch(c net.Conn) {
 	c.Close()
 }
 
-// tellOne never waits: a peer that doesn't read is gone.
-func tellOne(c net.Conn, ports []uint16) bool { return carrier.WritePorts(c, ports) == nil }
-
-// set tells new ports.
+// set tells new ports. A peer that doesn't read them is gone.
 func (t *portsTold) set(ports []uint16) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ports, t.known = ports, true
 	for c := range t.peers {
-		if !tellOne(c, ports) {
+		if carrier.WritePorts(c, ports) != nil {
 			delete(t.peers, c)
 			c.Close()
 		}

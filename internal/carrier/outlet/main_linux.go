@@ -98,7 +98,7 @@ func run(ctx context.Context, socket string, o *Outlet, stdout, stderr io.Writer
 			return err
 		}
 		go func() {
-			if _, err := o.Serve(ctx, conn); errors.Is(err, mux.ErrProtocol) {
+			if err := o.Serve(ctx, conn); errors.Is(err, mux.ErrProtocol) {
 				fmt.Fprintln(stderr, "outlet: the relay is disconnected: "+err.Error())
 			}
 		}()

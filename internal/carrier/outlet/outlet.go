@@ -6,6 +6,7 @@ package outlet
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/netip"
@@ -42,9 +43,12 @@ type Outlet struct {
 // New returns an outlet without a relay.
 func New(o Options) *Outlet { return &Outlet{o: o} }
 
-// Serve carries for a relay until the connection ends, and returns why. It closes the
-// connection at once, and returns false, if another relay is connected.
-func (o *Outlet) Serve(ctx context.Context, conn io.ReadWriteCloser) (served bool, err error) {
+// errSecond is the end of a relay that isn't served.
+var errSecond = errors.New("another relay is connected")
+
+// Serve carries for a relay until the connection ends, and returns why. If another relay is
+// connected, it closes the connection at once.
+func (o *Outlet) Serve(ctx context.Context, conn io.ReadWriteCloser) error {
 	m := mux.New(conn, mux.Config{
 		Streams: carrier.MaxStreams, Accept: accept, Serve: func(s *mux.Stream) { o.serve(ctx, s) },
 	})
@@ -52,7 +56,7 @@ func (o *Outlet) Serve(ctx context.Context, conn io.ReadWriteCloser) (served boo
 	if o.carrier != nil {
 		o.mu.Unlock()
 		conn.Close()
-		return false, nil
+		return errSecond
 	}
 	o.carrier = m
 	ports := o.ports
@@ -61,11 +65,11 @@ func (o *Outlet) Serve(ctx context.Context, conn io.ReadWriteCloser) (served boo
 	if ports != nil {
 		go m.Send(ports) // the relay may not read yet
 	}
-	err = m.Run()
+	err := m.Run()
 	o.mu.Lock()
 	o.carrier = nil
 	o.mu.Unlock()
-	return true, err
+	return err
 }
 
 // SetPorts tells the relay, and the next one, which ports of the policy to accept at: those
@@ -83,10 +87,7 @@ func (o *Outlet) SetPorts(ports []uint16) {
 
 // accept of a head: only what a relay opens.
 func accept(head []byte) error {
-	h, err := carrier.Decode(head)
-	if err == nil && h.Kind != carrier.TCP && h.Kind != carrier.DNS {
-		err = carrier.ErrWay
-	}
+	_, err := carrier.DecodeOf(head, carrier.TCP, carrier.DNS)
 	return err
 }
 
@@ -146,8 +147,8 @@ func dial(ctx context.Context, network string, to netip.AddrPort) (net.Conn, err
 
 // query carries one query to the room's DNS and its response back.
 func query(ctx context.Context, s *mux.Stream) {
-	text, err := io.ReadAll(io.LimitReader(s, carrier.MaxDNS+1))
-	if err != nil || len(text) == 0 || len(text) > carrier.MaxDNS {
+	text := carrier.ReadDNS(s)
+	if text == nil {
 		return
 	}
 	c, err := dial(ctx, "udp", netip.AddrPortFrom(loopback, dns))
@@ -193,14 +194,7 @@ func (o *Outlet) inbound(l *net.TCPListener, port uint16) {
 			o.mu.Lock()
 			m := o.carrier
 			o.mu.Unlock()
-			if m != nil {
-				if s, err := m.Open(carrier.Head{Kind: carrier.Inbound, Port: port}.Encode()); err == nil {
-					carrier.Join(c, s)
-					return
-				}
-			}
-			_ = c.SetLinger(0)
-			c.Close()
+			carrier.Carry(m, carrier.Head{Kind: carrier.Inbound, Port: port}, c)
 		}()
 	}
 }

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"io"
 	"net"
 	"net/netip"
 	"time"
@@ -93,9 +92,5 @@ func ask(m *mux.Mux, query []byte) []byte {
 	if _, err := s.Write(query); err != nil || s.CloseWrite() != nil {
 		return nil
 	}
-	answer, err := io.ReadAll(io.LimitReader(s, carrier.MaxDNS+1))
-	if err != nil || len(answer) == 0 || len(answer) > carrier.MaxDNS {
-		return nil
-	}
-	return answer
+	return carrier.ReadDNS(s)
 }

@@ -165,24 +165,12 @@ func (r *Relay) accept(l *net.TCPListener) {
 
 func (r *Relay) carry(c *net.TCPConn) {
 	to := c.LocalAddr().(*net.TCPAddr).AddrPort()
-	m := r.current()
-	if m != nil {
-		s, err := m.Open(carrier.Head{Kind: carrier.TCP, Address: netip.AddrPortFrom(to.Addr().Unmap(), to.Port())}.Encode())
-		if err == nil {
-			carrier.Join(c, s)
-			return
-		}
-	}
-	_ = c.SetLinger(0)
-	c.Close()
+	carrier.Carry(r.current(), carrier.Head{Kind: carrier.TCP, Address: netip.AddrPortFrom(to.Addr().Unmap(), to.Port())}, c)
 }
 
 // accept of a head: only what an outlet opens.
 func accept(head []byte) error {
-	h, err := carrier.Decode(head)
-	if err == nil && h.Kind != carrier.Inbound {
-		err = carrier.ErrWay
-	}
+	_, err := carrier.DecodeOf(head, carrier.Inbound)
 	return err
 }
 
@@ -205,10 +193,7 @@ func (r *Relay) inbound(s *mux.Stream) {
 
 // message takes the ports of the policy: the relay accepts at exactly these, besides its own.
 func (r *Relay) message(text []byte) error {
-	h, err := carrier.Decode(text)
-	if err == nil && h.Kind != carrier.Ports {
-		err = carrier.ErrWay
-	}
+	h, err := carrier.DecodeOf(text, carrier.Ports)
 	if err != nil {
 		return err
 	}

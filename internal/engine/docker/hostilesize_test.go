@@ -22,26 +22,12 @@ import (
 func badServer(t *testing.T, write func(net.Conn)) *Engine {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "engine.sock")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				_ = conn.SetDeadline(time.Now().Add(10 * time.Second)) // in place of a test that hangs
-				if _, err := conn.Read(make([]byte, 4096)); err == nil {
-					write(conn)
-				}
-			}()
+	acceptAt(t, path, func(conn net.Conn) {
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second)) // in place of a test that hangs
+		if _, err := conn.Read(make([]byte, 4096)); err == nil {
+			write(conn)
 		}
-	}()
+	})
 	e, err := New(t.Context(), Options{Host: "unix://" + path})
 	if err != nil {
 		t.Fatal(err)

@@ -14,35 +14,43 @@ import (
 	"time"
 )
 
+// acceptAt calls serve with each connection to a unix socket, which is closed with the test.
+func acceptAt(t *testing.T, path string, serve func(net.Conn)) {
+	t.Helper()
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				serve(conn)
+			}()
+		}
+	}()
+}
+
 // A socket that isn't an engine's ends in one error that names it, within a time limit.
 func TestSocketsThatAreNoEngine(t *testing.T) {
 	serve := func(answer string) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
-			l, err := net.Listen("unix", path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { l.Close() })
-			go func() {
+			acceptAt(t, path, func(c net.Conn) {
+				buf := make([]byte, 4096)
 				for {
-					c, err := l.Accept()
-					if err != nil {
+					if _, err := c.Read(buf); err != nil {
 						return
 					}
-					go func() {
-						defer c.Close()
-						buf := make([]byte, 4096)
-						for {
-							if _, err := c.Read(buf); err != nil {
-								return
-							}
-							if _, err := fmt.Fprint(c, answer); err != nil {
-								return
-							}
-						}
-					}()
+					if _, err := fmt.Fprint(c, answer); err != nil {
+						return
+					}
 				}
-			}()
+			})
 		}
 	}
 	answer := func(body string) string {
