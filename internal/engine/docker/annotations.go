@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,11 +40,7 @@ func (e *Engine) annotated(ctx context.Context, id string) (*engine.Difference, 
 	var c struct {
 		Config struct{ Annotations map[string]string }
 	}
-	text, err := e.libpodGet(ctx, "/containers/"+id+"/json")
-	if err == nil {
-		err = json.Unmarshal(text, &c)
-	}
-	if err != nil {
+	if err := e.libpodGet(ctx, "/containers/"+id+"/json", &c); err != nil {
 		return nil, fmt.Errorf("annotations: %w", err)
 	}
 	if found := commands(c.Config.Annotations); len(found) > 0 {

@@ -81,44 +81,42 @@ func (e *Engine) pingsAsPodman(ctx context.Context) (yes bool) {
 
 // libpod asks podman for it.
 func (e *Engine) libpod(ctx context.Context) (*libpodInfo, error) {
-	text, err := e.libpodGet(ctx, "/info")
-	if err != nil {
+	var out libpodInfo
+	if err := e.libpodGet(ctx, "/info", &out); err != nil {
 		return nil, err
 	}
-	var out libpodInfo
-	return &out, json.Unmarshal(text, &out)
+	return &out, nil
 }
 
 // maxLibpod bounds a response, in bytes.
 const maxLibpod = 1 << 20
 
-// libpodGet asks podman's own API, by the version that the oldest podman here has.
-func (e *Engine) libpodGet(ctx context.Context, path string) (text []byte, err error) {
-	err = e.request(ctx, http.MethodGet, "/v4.0.0/libpod"+path, func(resp *http.Response) (err error) {
+// libpodGet decodes an answer of podman's own API, by the version that the oldest podman
+// here has.
+func (e *Engine) libpodGet(ctx context.Context, path string, out any) error {
+	return e.request(ctx, http.MethodGet, "/v4.0.0/libpod"+path, func(resp *http.Response) error {
 		if resp.StatusCode != http.StatusOK {
 			return fmt.Errorf("podman says %s to /libpod%s", resp.Status, path)
 		}
-		text, err = io.ReadAll(io.LimitReader(resp.Body, maxLibpod))
-		return err
+		text, err := io.ReadAll(io.LimitReader(resp.Body, maxLibpod))
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(text, out)
 	})
-	return text, err
 }
 
 // unknown returns the ID of a container of this name that podman has in its storage alone,
 // and no build tool; "" if there is none. podman lists such a container with the command
 // "storage", and those of buildah with "buildah" (podman: pkg/ps/ps.go, ListStorageContainer).
 func (e *Engine) unknown(ctx context.Context, name string) (id string, err error) {
-	text, err := e.libpodGet(ctx, "/containers/json?all=true&external=true")
-	if err != nil {
-		return "", err
-	}
 	var all []struct {
 		ID      string
 		Names   []string
 		State   string
 		Command []string
 	}
-	if err := json.Unmarshal(text, &all); err != nil {
+	if err := e.libpodGet(ctx, "/containers/json?all=true&external=true", &all); err != nil {
 		return "", err
 	}
 	for _, c := range all {

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/docker/docker/api/types/container"
@@ -35,11 +34,7 @@ func (e *Engine) podmanBoundsLog(ctx context.Context, id string) (bool, error) {
 			LogConfig struct{ Size string }
 		}
 	}
-	text, err := e.libpodGet(ctx, "/containers/"+id+"/json")
-	if err == nil {
-		err = json.Unmarshal(text, &out)
-	}
-	if err != nil {
+	if err := e.libpodGet(ctx, "/containers/"+id+"/json", &out); err != nil {
 		return false, fmt.Errorf("bounds of the log: %w", err)
 	}
 	size := out.HostConfig.LogConfig.Size
