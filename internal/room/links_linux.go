@@ -82,6 +82,28 @@ func setLoopbackUp() error {
 	return routeRequest("set lo up", unix.RTM_NEWLINK, 0, header, nil)
 }
 
+// everyAddress are addresses of lo whose networks are all of IPv4; nobody dials them.
+var everyAddress = []netip.Prefix{netip.MustParsePrefix("127.255.255.254/1"), netip.MustParsePrefix("240.0.0.1/1")}
+
+// addEveryAddress gives lo the addresses for a sandbox with a network stack of its own that
+// joins the namespace: runsc copies addresses of lo with their networks, and in its stack
+// each address of such a network is a local one. Here they change nothing: without routes
+// for the networks, all else is still routed by the default route, from 127.0.0.1.
+func addEveryAddress() error {
+	for _, a := range everyAddress {
+		header := unix.IfAddrmsg{Family: unix.AF_INET, Prefixlen: uint8(a.Bits()), Scope: unix.RT_SCOPE_HOST, Index: loopbackIndex}
+		err := routeRequest("address "+a.String(), unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, header, func(e *netlink.AttributeEncoder) {
+			e.Bytes(unix.IFA_LOCAL, a.Addr().AsSlice())
+			e.Bytes(unix.IFA_ADDRESS, a.Addr().AsSlice())
+			e.Uint32(unix.IFA_FLAGS, unix.IFA_F_NOPREFIXROUTE)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // defaultRoute routes everything to lo. The preferred source is required: without it
 // responses to refused packets can't be routed back, and connections hang instead of
 // failing.

@@ -61,6 +61,7 @@ func parseArgs(args []string, stderr io.Writer) (Options, error) {
 	f.StringVar(&o.Name, "name", "", "name of the room (required)")
 	f.BoolVar(&o.Open, "open", false, "redirect every TCP connection to the guard")
 	f.BoolVar(&o.Outlet, "outlet", false, "tell the ports of the policy to an outlet in the room")
+	f.BoolVar(&o.EveryAddress, "every-address", false, "give lo addresses of all IPv4 networks, for a sandbox that copies them (with --outlet)")
 	f.StringVar(&o.Dir, "dir", defaultDir, "directory of the socket")
 	f.UintVar(&uid, "guard-uid", defaultGuardUID, "user that the guard runs as")
 	fallback := f.String("fallback", "", "anyip: work without nf_tables if the kernel lacks it")
@@ -71,6 +72,9 @@ func parseArgs(args []string, stderr io.Writer) (Options, error) {
 	}
 	if err == nil && !firewall.ValidRoomName(o.Name) {
 		err = fmt.Errorf("--name %q is not valid as a room name", o.Name)
+	}
+	if err == nil && o.EveryAddress && !o.Outlet {
+		err = fmt.Errorf("--every-address needs --outlet")
 	}
 	if o.AnyIP = *fallback == "anyip"; err == nil && !o.AnyIP && *fallback != "" {
 		err = fmt.Errorf("unknown --fallback %q, want anyip", *fallback)

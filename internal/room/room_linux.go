@@ -28,6 +28,9 @@ type Options struct {
 	AnyIP bool
 	// Outlet tells the ports of the policy to an outlet in the room (package carrier).
 	Outlet bool
+	// EveryAddress is for a sandbox that copies the addresses of lo: they include all of
+	// IPv4, and IPv6 has no route, as its addresses are none of such a sandbox.
+	EveryAddress bool
 	// Packets are packet sockets of [kernelsupport.PacketSockets] for such a room.
 	Packets []int
 	// Log, if not nil, gets lines about guards that connect and disconnect.
@@ -88,6 +91,12 @@ func newRoom(o Options) (*Room, error) {
 		return nil, err
 	}
 	closeFDs(o.Packets)
+	if o.EveryAddress {
+		v6Routes = false
+		if err := addEveryAddress(); err != nil {
+			return nil, err
+		}
+	}
 	if err := routes(fs, v6Routes, defaultRoute); err != nil {
 		return nil, err
 	}
