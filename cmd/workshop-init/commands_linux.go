@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/llmdo/workshop/internal/carrier/outlet"
 	"github.com/llmdo/workshop/internal/guard"
 	"github.com/llmdo/workshop/internal/guard/control"
 	"github.com/llmdo/workshop/internal/probe"
@@ -21,6 +22,10 @@ func workerMain(args []string, stdout, stderr io.Writer) int {
 }
 
 func guardMain(args []string, stdout, stderr io.Writer) int { return guard.Main(args, stdout, stderr) }
+
+func outletMain(args []string, stdout, stderr io.Writer) int {
+	return outlet.Main(args, stdout, stderr)
+}
 
 func probeMain(args []string, stdout, stderr io.Writer) int { return probe.Main(args, stdout, stderr) }
 

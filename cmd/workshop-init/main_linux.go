@@ -1,5 +1,5 @@
 // Workshop-init is the only program of ours inside containers. Its first argument is its
-// role: room, guard, connect, gate, tools, enter, health, probe or signal. Outside of
+// role: room, guard, outlet, connect, gate, tools, enter, health, probe or signal. Outside of
 // containers, supervise runs a project's containers and contain starts one.
 package main
 
@@ -21,6 +21,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
 	"room":    roomMain,
 	"guard":   guardMain,
+	"outlet":  outletMain,
 	"connect": connectMain,
 	"gate":    workerMain,
 	"tools":   toolsMain,
@@ -33,10 +34,11 @@ var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
 	"contain":   container.Main,
 }
 
-const usage = `usage: workshop-init room --name NAME [--open] [--fallback anyip --packet-fds N,N,N,N]
+const usage = `usage: workshop-init room --name NAME [--open] [--outlet [--every-address]] [--fallback anyip --packet-fds N,N,N,N]
        workshop-init guard [--control-fd N] [--inbound-fd PORT=N]...
+       workshop-init outlet --socket SOCKET [--inbound PORT]...
        workshop-init connect
-       workshop-init gate [--room] [--write DIR]... [--workdir DIR] [--tools JSON]
+       workshop-init gate [--room [--relay SOCKET]] [--write DIR]... [--workdir DIR] [--tools JSON]
        workshop-init health room|guard|gate
        workshop-init probe ...
        workshop-init signal MARK SIGNAL

@@ -41,15 +41,17 @@ func (s *Set) Image(arch string) (*Image, error) {
 	return NewImage(arch, data)
 }
 
-// directories are the mount points; a new volume gets their mode.
+// directories are the mount points; a new volume gets their mode and owner.
 var directories = []string{
 	"bin", "dev", "etc", "etc/workshop", "home", "home/worker", "lib", "lib64", "opt", "opt/workshop",
-	"proc", "run", "run/secrets", "run/workshop", "sbin", "scratch", "sys", "tmp", "usr", "var", "var/tmp", "workspace",
+	"proc", "run", "run/outlet", "run/secrets", "run/workshop", "sbin", "scratch", "sys", "tmp", "usr", "var", "var/tmp", "workspace",
 }
 
 const (
-	passwd = "root:x:0:0:root:/:/sbin/nologin\nguard:x:65532:65532:guard:/:/sbin/nologin\n"
-	group  = "root:x:0:\nguard:x:65532:\n"
+	passwd = "root:x:0:0:root:/:/sbin/nologin\nguard:x:65532:65532:guard:/:/sbin/nologin\noutlet:x:65531:65531:outlet:/:/sbin/nologin\n"
+	group  = "root:x:0:\nguard:x:65532:\noutlet:x:65531:\n"
+
+	outlet = 65531 // uid and gid
 )
 
 type descriptor struct {
@@ -145,12 +147,16 @@ func layerTar(program []byte) ([]byte, error) {
 	w := tar.NewWriter(&b)
 	var err error
 	for _, dir := range directories {
-		mode := int64(0o755)
+		mode, owner := int64(0o755), 0
 		switch dir {
+		case "run/outlet": // where it makes its socket
+			owner = outlet
 		case "tmp", "var/tmp", "scratch", "home/worker": // runc before 1.1.8 gives a tmpfs the mode of what it covers
 			mode = 0o1777
 		}
-		err = add(w, err, dir+"/", tar.TypeDir, mode, nil)
+		if err == nil {
+			err = w.WriteHeader(&tar.Header{Name: dir + "/", Typeflag: tar.TypeDir, Mode: mode, Uid: owner, Gid: owner})
+		}
 	}
 	err = add(w, err, "etc/group", tar.TypeReg, 0o644, []byte(group))
 	err = add(w, err, "etc/passwd", tar.TypeReg, 0o644, []byte(passwd))

@@ -91,6 +91,26 @@ func TestImageIsDeterministicAndComplete(t *testing.T) {
 			t.Errorf("no %s", name)
 		}
 	}
+	owners := map[string]int{}
+	layer, err := layerTar([]byte("program"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(bytes.NewReader(layer)); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Uid != 0 || h.Gid != 0 {
+			owners[h.Name] = h.Uid
+		}
+	}
+	if len(owners) != 1 || owners["run/outlet/"] != 65531 {
+		t.Errorf("what isn't root's: %v", owners)
+	}
 }
 
 // The names that pack wrote are those of the program; others are refused when

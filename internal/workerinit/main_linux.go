@@ -28,6 +28,9 @@ import (
 type Options struct {
 	// Room: wait until the room's DNS answers.
 	Room bool
+	// Relay is the socket of the outlet, which carries what the worker connects to: its
+	// kernel has a network stack of its own (package carrier). Empty: there is none.
+	Relay string
 	// Write lists the directories that must be writable.
 	Write []string
 	// Caches are tended before the worker is ready, not by a health check.
@@ -121,7 +124,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 			tended <- notes
 			kept <- err
 		}()
-		err := Pass(ctx, o)
+		err := prepare(ctx, o, stderr)
 		if err != nil {
 			stop()
 		}
@@ -163,6 +166,17 @@ func Main(args []string, stdout, stderr io.Writer) int {
 func endLost(stdout io.Writer, err error) int {
 	fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
 	return pid1.MountLost
+}
+
+// prepare is [Pass] with a relay where the worker needs one.
+func prepare(ctx context.Context, o Options, stderr io.Writer) error {
+	var problem error
+	if o.Relay != "" {
+		if problem = startRelay(ctx, o, stderr); problem != nil {
+			o.Room = false // nobody would answer
+		}
+	}
+	return errors.Join(problem, Pass(ctx, o))
 }
 
 // Pass checks the directories, enters the working directory and waits for the room. Its
@@ -217,6 +231,13 @@ func parseArgs(args []string, stderr io.Writer) (Options, error) {
 	f := flag.NewFlagSet("workshop-init gate", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.BoolVar(&o.Room, "room", false, "wait until the room's DNS answers")
+	f.Func("relay", "socket of the outlet, where the worker's network stack is its own", func(socket string) error {
+		if !path.IsAbs(socket) {
+			return fmt.Errorf("got %q, want an absolute path", socket)
+		}
+		o.Relay = socket
+		return nil
+	})
 	f.Var((*dirs)(&o.Write), "write", "directory that must be writable (may be repeated)")
 	f.Func("cache", "cache as BYTES:DIR, emptied above that size (may be repeated)", func(text string) error {
 		c, err := parseCache(text)

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/carrier/outlet"
 	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/made"
 	"github.com/llmdo/workshop/internal/workerinit/pid1"
@@ -46,6 +47,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	case "gate":
 		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
+	case "outlet":
+		os.Exit(outlet.Main(os.Args[1:], os.Stdout, os.Stderr))
 	}
 }
 
@@ -186,15 +189,20 @@ func (g *gate) stop() time.Duration {
 // answerDNS serves 127.0.0.1:53 in the gate's namespace with one rcode.
 func (g *gate) answerDNS(code dnsmessage.RCode) (asked chan string) {
 	g.t.Helper()
+	return answerIn(g.t, func(f func() error) error {
+		g.inside(func() error { return errors.Join(exec.Command("ip", "link", "set", "lo", "up").Run(), f()) })
+		return nil
+	}, code)
+}
+
+// answerIn serves 127.0.0.1:53 in a namespace.
+func answerIn(t *testing.T, in func(func() error) error, code dnsmessage.RCode) (asked chan string) {
+	t.Helper()
 	var p net.PacketConn
-	g.inside(func() (err error) {
-		if err := exec.Command("ip", "link", "set", "lo", "up").Run(); err != nil {
-			return err
-		}
-		p, err = net.ListenPacket("udp4", resolver)
-		return err
-	})
-	g.t.Cleanup(func() { p.Close() })
+	if err := in(func() (err error) { p, err = net.ListenPacket("udp4", resolver); return err }); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
 	asked = make(chan string, 100)
 	go func() {
 		buf := make([]byte, 512)

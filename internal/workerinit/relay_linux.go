@@ -1,0 +1,68 @@
+package workerinit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/llmdo/workshop/firewall"
+	"github.com/llmdo/workshop/internal/carrier/relay"
+)
+
+// relayPorts are where a relay accepts besides the ports of the policy: those that each
+// room redirects, and others that are often tried, so that their denials are counted (B28).
+// They are below 1024, where no worker listens in other rooms either.
+var relayPorts = []uint16{53, 80, 443, firewall.PortProxy,
+	20, 21, 22, 23, 25, 110, 119, 143, 389, 445, 465, 554, 563, 587, 636, 853, 873, 989, 990, 993, 995}
+
+// outletTimeout bounds the wait for the outlet, which is ready before a worker starts.
+const outletTimeout = 10 * time.Second
+
+// startRelay connects to the outlet before anything else can, and starts the relay, which
+// connects again whenever the connection ended.
+func startRelay(ctx context.Context, o Options, stderr io.Writer) error {
+	dial := func(ctx context.Context) (io.ReadWriteCloser, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", o.Relay)
+	}
+	first, err := dialFirst(ctx, o.Timeout, dial)
+	if err != nil {
+		return fmt.Errorf("the outlet can't be reached (%w): look at the logs of the service outlet, and register the worker's runtime with --host-uds=open", err)
+	}
+	var next atomic.Pointer[io.ReadWriteCloser]
+	next.Store(&first)
+	_, err = relay.New(relay.Options{
+		Ports: relayPorts,
+		Log:   func(line string) { fmt.Fprintln(stderr, "relay: "+line) },
+		Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
+			if c := next.Swap(nil); c != nil {
+				return *c, nil
+			}
+			return dial(ctx)
+		},
+	})
+	return err
+}
+
+// dialFirst dials until it succeeds, or a timeout ends (0: only that of outlets does).
+func dialFirst(ctx context.Context, timeout time.Duration, dial func(context.Context) (io.ReadWriteCloser, error)) (io.ReadWriteCloser, error) {
+	if timeout == 0 || timeout > outletTimeout {
+		timeout = outletTimeout
+	}
+	end := time.After(timeout)
+	for {
+		c, err := dial(ctx)
+		if err == nil {
+			return c, nil
+		}
+		select {
+		case <-time.After(lastRetry / 5):
+		case <-end:
+			return nil, err
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
