@@ -1,0 +1,126 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+)
+
+// onGVisor is a scenario whose worker runs on gVisor, with an engine of its own; nil: the
+// test runs elsewhere (scenario.Alone).
+func onGVisor(t *testing.T, intent string) *scenario.Scenario {
+	t.Helper()
+	runsc := scenario.Runsc(t)
+	if !scenario.Alone(t) {
+		return nil
+	}
+	scenario.NewGVisorEngine(t, runsc)
+	s := scenario.New(t, "restricted", intent)
+	s.Up()
+	s.OnGVisor("worker", "room")
+	return s
+}
+
+// closedOnGVisor are probes that are refused in every state of the room of a worker with
+// a network stack of its own. Where nobody accepts, it refuses by itself.
+var closedOnGVisor = []string{
+	"connect 198.51.100.66:9000 -> ECONNREFUSED", "udp 198.51.100.66:5000 -> ECONNREFUSED", "connect [2001:db8:1::66]:9000 -> ENETUNREACH",
+	"tcp 198.51.100.66:23 -> " + cutOff, "tcp 198.51.100.66:993 -> " + cutOff, "tcp 127.0.0.1:80 -> " + cutOff,
+}
+
+// TestGVisorNetwork: another kernel, and the same network (B20, B23–B28).
+func TestGVisorNetwork(t *testing.T) {
+	scenario.OnlyDocker(t, "gVisor is a runtime of Docker's")
+	s := onGVisor(t, "a worker on gVisor has another kernel, and the names, addresses and denials of a worker that has this machine's")
+	if s == nil {
+		return
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if inside := s.Expect(0, "exec", "worker", "--", "cat", "/proc/sys/kernel/random/boot_id").Out; len(inside) != len(boot) || inside == string(boot) {
+		t.Errorf("boot id %q, here %q", inside, boot)
+	}
+	s.Internet.Reset()
+	s.Sees("worker", append([]string{
+		"interfaces -> lo",
+		"http https://allowed.example.org/ ca=/ca.pem -> 200",
+		"http http://allowed.example.org/ -> 200",
+		"tcp ssh.example.org:22 -> data",
+		"dns 198.51.100.54 allowed.example.org A -> " + testnet.Allowed,
+		"dns 198.51.100.54 denied.example.org A -> NXDOMAIN",
+		"http https://denied.example.org/ ca=/ca.pem connect=" + testnet.Denied + ":443 -> " + cutOff,
+		"http http://169.254.169.254/latest/meta-data/ -> 403",
+	}, closedOnGVisor...)...)
+	silent(s, testnet.Evil)
+	silent(s, testnet.Denied)
+	denied := func() (n int) {
+		for _, e := range s.Events() {
+			if e["verdict"] == "deny" && e["address"] == testnet.Evil {
+				n++
+			}
+		}
+		return n
+	}
+	s.Eventually("two ports that relays listen at are denied", func() bool { return denied() >= 2 })
+	// It answers pings itself.
+	if r := s.Probe("worker", "icmp 198.51.100.66")[0]; r.Seen != "reply" {
+		t.Errorf("icmp: %s", r.Seen)
+	}
+	silent(s, testnet.Evil)
+}
+
+// TestGVisorLiveChange: ports open and close under a worker that runs on.
+func TestGVisorLiveChange(t *testing.T) {
+	scenario.OnlyDocker(t, "gVisor is a runtime of Docker's")
+	s := onGVisor(t, "a live change reaches a worker on gVisor, which runs on")
+	if s == nil {
+		return
+	}
+	before := lives(s)
+	s.Sees("worker", "connect ssh.example.org:2222 -> ECONNREFUSED")
+	s.Expect(0, "firewall", "allow", "ssh.example.org:2222")
+	s.Eventually("the port is open", func() bool { return s.Probe("worker", "tcp ssh.example.org:2222 send=x")[0].Seen == "data" })
+	s.Expect(0, "firewall", "deny", "ssh.example.org:2222")
+	s.Eventually("the port is closed", func() bool { return s.Probe("worker", "tcp ssh.example.org:2222 send=x")[0].Seen != "data" })
+	s.Expect(0, "firewall", "deny", "ssh.example.org:22")
+	s.Sees("worker", "tcp ssh.example.org:22 send=x -> NXDOMAIN|"+cutOff, "http https://allowed.example.org/ ca=/ca.pem -> 200")
+	if now := lives(s); now["worker"] != before["worker"] || now["outlet"] != before["outlet"] {
+		t.Errorf("%v, before %v", now, before)
+	}
+}
+
+// TestGVisorWithoutGuardOrOutlet: neither the guard's end nor the outlet's costs the worker.
+func TestGVisorWithoutGuardOrOutlet(t *testing.T) {
+	scenario.OnlyDocker(t, "gVisor is a runtime of Docker's")
+	s := onGVisor(t, "a worker on gVisor outlives guard and outlet, and what it connects to meanwhile waits")
+	if s == nil {
+		return
+	}
+	worker := lives(s)["worker"]
+	for _, service := range []string{"guard", "outlet", "guard", "outlet"} {
+		s.Internet.Reset()
+		s.Crash(service)
+		began := time.Now()
+		r := s.Probe("worker", "http https://allowed.example.org/ ca=/ca.pem connect=198.51.100.10:443 limit=20s")[0]
+		if r.Seen != "200" {
+			t.Errorf("a connection made while the %s was away: %s (%s)", service, r.Seen, r.Detail)
+		}
+		t.Logf("%s: %v", service, time.Since(began))
+		s.Sees("worker", append([]string{"dns 198.51.100.54 denied.example.org A -> NXDOMAIN", "tcp ssh.example.org:22 -> data"}, closedOnGVisor...)...)
+		silent(s, testnet.Evil)
+	}
+	if now := lives(s)["worker"]; now != worker {
+		t.Errorf("the worker is %s, was %s", now, worker)
+	}
+	if logs := s.Logs("worker"); strings.Contains(logs, "relay") {
+		t.Errorf("the worker said:\n%s", logs)
+	}
+}
