@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -181,6 +182,22 @@ func TestB05_Limits(t *testing.T) {
 			t.Errorf("%s: limits %+v", service, l)
 		}
 	}
+}
+
+// PID 1, which compares the mounts four times a second, needs no memory for it. It would be
+// killed where the memory is used up by files, or by a process that was killed and is still
+// counted.
+func TestB05_FullMemory(t *testing.T) {
+	s := scenario.New(t, "limits", "a worker whose memory is used up goes on, and works once there is some again")
+	s.Up()
+	before := s.Containers()["worker"].Started
+	restore := s.UseUpMemory("worker")
+	time.Sleep(2 * time.Second)
+	if is := s.Containers()["worker"]; is.State != "running" || is.Started != before {
+		t.Fatalf("the worker is %s, of %v, not %v", is.State, is.Started, before)
+	}
+	restore()
+	s.Expect(0, "exec", "worker", "--", "true")
 }
 
 func TestB06_NothingOfTheHost(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Limits are those of the control groups that a process is in. Zero is none.
@@ -57,6 +58,36 @@ func (s *Scenario) Limits(service string) (l Limits) {
 		}
 	}
 	return l
+}
+
+// UseUpMemory lowers the memory limit of a service to what it uses, so that the kernel refuses
+// it another page, or kills. The function that it returns restores the limit.
+func (s *Scenario) UseUpMemory(service string) (restore func()) {
+	s.Helper()
+	dir, used, limit := "", "memory.current", "memory.max"
+	for line := range strings.Lines(s.proc(service, "cgroup")) {
+		switch f := strings.SplitN(strings.TrimSpace(line), ":", 3); {
+		case len(f) == 3 && f[1] == "memory":
+			dir, used, limit = filepath.Join("/sys/fs/cgroup/memory", f[2]), "memory.usage_in_bytes", "memory.limit_in_bytes"
+		case len(f) == 3 && f[1] == "" && dir == "":
+			dir = filepath.Join("/sys/fs/cgroup", f[2])
+		}
+	}
+	now := value(dir, used)
+	s.Eventually(service+" is idle", func() bool {
+		before := now
+		time.Sleep(300 * time.Millisecond)
+		now = value(dir, used)
+		return now == before
+	})
+	set := func(to string) {
+		if err := os.WriteFile(filepath.Join(dir, limit), []byte(to), 0); err != nil {
+			s.Fatal(err)
+		}
+	}
+	was := value(dir, limit)
+	set(now)
+	return func() { set(was) }
 }
 
 // set takes a limit over; version 1 says "none" by a number near 2^63.

@@ -1,6 +1,7 @@
 package workerinit
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -22,6 +23,8 @@ const mountinfo = "/proc/self/mountinfo"
 // removed there.
 type mountTable struct {
 	fd     int
+	text   []byte             // of mountinfo, as it was last
+	next   []byte             // to read it again
 	mounts map[string]mounted // by mount ID
 }
 
@@ -43,8 +46,11 @@ func openMounts() (*mountTable, error) {
 		return nil, fmt.Errorf("%s: %w", mountinfo, err)
 	}
 	t := &mountTable{fd: fd}
-	t.mounts, err = mounts()
-	return t, err
+	if t.text, err = t.read(nil); err != nil {
+		return nil, err
+	}
+	t.mounts = parseMounts(t.text)
+	return t, nil
 }
 
 // lost waits until a mount is gone from its place, or can't be looked for any more.
@@ -57,12 +63,47 @@ func (t *mountTable) lost() error {
 		default:
 			return fmt.Errorf("%s: %w", mountinfo, err)
 		}
-		now, err := mounts()
+		changed, err := t.look()
 		if err != nil {
 			return err
 		}
-		if gone := t.gone(now); len(gone) > 0 {
+		if !changed {
+			continue
+		}
+		if gone := t.gone(parseMounts(t.text)); len(gone) > 0 {
 			return fmt.Errorf("the mount at %s is gone: what was there was replaced, renamed or removed on the host", strings.Join(gone, ", "))
+		}
+	}
+}
+
+// look reports whether mountinfo has changed since the last look. If not, it opens no file
+// and allocates nothing. In a worker whose memory is used up, the kernel looks for a process
+// to kill at each allocation. It skips one that it has killed and whose threads are all ending,
+// though its memory is still counted (css_task_iter_advance of kernel/cgroup/cgroup.c), and
+// memory that is files has no process: then PID 1 is killed.
+func (t *mountTable) look() (changed bool, err error) {
+	if t.next, err = t.read(t.next[:0]); err != nil || bytes.Equal(t.next, t.text) {
+		return false, err
+	}
+	t.text, t.next = t.next, t.text
+	return true, nil
+}
+
+// read appends mountinfo to a buffer.
+func (t *mountTable) read(b []byte) ([]byte, error) {
+	for {
+		if len(b) == cap(b) {
+			b = slices.Grow(b, 4096)
+		}
+		n, err := unix.Pread(t.fd, b[len(b):cap(b)], int64(len(b)))
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return b, fmt.Errorf("%s: %w", mountinfo, err)
+		case n == 0:
+			return b, nil
+		default:
+			b = b[:len(b)+n]
 		}
 	}
 }
@@ -77,19 +118,15 @@ func (t *mountTable) gone(now map[string]mounted) (points []string) {
 	return slices.Compact(points)
 }
 
-func mounts() (map[string]mounted, error) {
-	b, err := os.ReadFile(mountinfo)
-	if err != nil {
-		return nil, err
-	}
+func parseMounts(text []byte) map[string]mounted {
 	all := map[string]mounted{}
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(string(text)) {
 		// 36 35 98:0 /root /point ro,relatime … (proc_pid_mountinfo(5))
 		if f := strings.Fields(line); len(f) > 5 {
 			all[f[0]] = mounted{f[3], f[4], slices.Contains(strings.Split(f[5], ","), "ro")}
 		}
 	}
-	return all, nil
+	return all
 }
 
 // replaced reports whether the source of a mount was renamed or removed on the host,

@@ -58,11 +58,12 @@ func setUp() error {
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return err
 	}
-	all, err := mounts()
+	t, err := openMounts()
 	if err != nil {
 		return err
 	}
-	for _, m := range all {
+	defer unix.Close(t.fd)
+	for _, m := range t.mounts {
 		if strings.HasPrefix(m.point, "/tmp/") { // another test's, which takes it away
 			_ = unix.Unmount(m.point, unix.MNT_DETACH)
 		}
