@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -32,9 +31,10 @@ type eventReader struct {
 	each func(raw []byte, l events.Line) error
 	// stamped: each line begins with the engine's time.
 	stamped bool
-	// first and last are the engine's times of the first and last line, an
-	// event or not; zero without stamped.
-	first, last time.Time
+	// first is the engine's time of the first line, an event or not; zero without stamped.
+	first time.Time
+	// position skips what was read before; nil: nothing. It needs stamped.
+	position *logPosition
 
 	rest []byte
 	skip bool // until the end of a line that is too long
@@ -74,10 +74,13 @@ func (r *eventReader) line(line []byte) error {
 		if !ok || err != nil {
 			return nil
 		}
+		if r.position != nil && !r.position.add(t, string(line)) {
+			return nil
+		}
 		if r.first.IsZero() {
 			r.first = t
 		}
-		r.last, line = t, rest
+		line = rest
 	}
 	var l events.Line
 	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &l) != nil || l.Verdict == "" || l.Time.IsZero() {
@@ -169,12 +172,11 @@ type GuardLog struct {
 	Each func(raw []byte, l events.Line) error
 
 	count int
-	last  time.Time // the engine's time of the last line that was read
 }
 
 // Read reads what is in the log, and returns how many events Each was given.
 func (g *GuardLog) Read(ctx context.Context, r *Running) (int, error) {
-	err := g.read(ctx, r, engine.LogsOptions{Since: g.Since}, false)
+	err := g.read(ctx, r, engine.LogsOptions{Since: g.Since}, nil)
 	return g.count, err
 }
 
@@ -182,9 +184,9 @@ func (g *GuardLog) selects(l events.Line) bool {
 	return (g.Ends || l.Verdict != events.End) && (!g.Denied || l.Verdict == events.Deny) && (g.Worker == "" || slices.Contains(l.Workers, g.Worker))
 }
 
-// read hands on what is in the log. The tail counts events that are selected, not
-// the lines of the log.
-func (g *GuardLog) read(ctx context.Context, r *Running, o engine.LogsOptions, stamped bool) error {
+// read hands on what is in the log beyond a position; nil: all of it. The tail counts
+// events that are selected, not the lines of the log.
+func (g *GuardLog) read(ctx context.Context, r *Running, o engine.LogsOptions, p *logPosition) error {
 	var tail []keptEvent
 	n := g.Tail
 	each := func(raw []byte, l events.Line) error {
@@ -201,7 +203,7 @@ func (g *GuardLog) read(ctx context.Context, r *Running, o engine.LogsOptions, s
 	if !o.Follow {
 		each = order.add
 	}
-	reader := &eventReader{stamped: stamped, each: func(raw []byte, l events.Line) error {
+	reader := &eventReader{stamped: p != nil, position: p, each: func(raw []byte, l events.Line) error {
 		if !g.selects(l) {
 			return nil
 		}
@@ -210,9 +212,6 @@ func (g *GuardLog) read(ctx context.Context, r *Running, o engine.LogsOptions, s
 	err := r.readEvents(ctx, o, reader)
 	if rest := order.end(); err == nil {
 		err = rest
-	}
-	if !reader.last.IsZero() {
-		g.last = reader.last
 	}
 	for _, k := range tail {
 		g.count++
@@ -265,43 +264,6 @@ func (o *eventOrder) end() error {
 		return nil
 	}
 	return o.until(o.waiting[len(o.waiting)-1].line.Time.Add(1))
-}
-
-// goneTime is how long a guard that ended may take to come back while it is
-// followed: the engine starts it again, or `up` makes a new one.
-const goneTime = 10 * time.Second
-
-// Follow reads what is in the log and what comes, also of a guard that is
-// restarted. It returns when the context is done, and fails when the guard has ended.
-func (g *GuardLog) Follow(ctx context.Context, r *Running) error {
-	o := engine.LogsOptions{Since: g.Since}
-	if g.Tail >= 0 {
-		if err := g.read(ctx, r, o, true); err != nil {
-			return err
-		}
-	}
-	o.Follow = true
-	var ended time.Time
-	for ctx.Err() == nil {
-		if !g.last.IsZero() {
-			o.Since = g.last.Add(1).Format(time.RFC3339Nano)
-		}
-		before := g.last
-		if err := g.read(ctx, r, o, true); err != nil && ended.IsZero() {
-			return err
-		}
-		switch {
-		case g.last != before || ended.IsZero():
-			ended = time.Now()
-		case time.Since(ended) > goneTime:
-			return fmt.Errorf("the guard of %s has ended", r.Name)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-	return nil
 }
 
 // ObserveGuard connects to and looks at a project that must have a guard, and the

@@ -59,80 +59,37 @@ func TestLogIsInOrder(t *testing.T) {
 	for n, want := range map[int]string{-1: "abcdefg", 3: "efg", 0: ""} {
 		got := ""
 		g := &GuardLog{Tail: n, Each: func(_ []byte, l events.Line) error { got += l.Name; return nil }}
-		if count, err := g.Read(t.Context(), &Running{Engine: &loggingEngine{logs: []string{log}}}); err != nil || got != want || count != len(want) {
+		if count, err := g.Read(t.Context(), &Running{Engine: &loggingEngine{log: log}}); err != nil || got != want || count != len(want) {
 			t.Errorf("tail %d: %q, %d, %v; want %q", n, got, count, err, want)
 		}
 	}
 }
 
-// With the engine's time before each line, the times of the whole log are known.
+// With the engine's time before each line, the beginning of the log is known.
 func TestStampedEvents(t *testing.T) {
 	n := 0
 	r := &eventReader{stamped: true, each: func([]byte, events.Line) error { n++; return nil }}
 	io.WriteString(r, "2026-11-21T09:00:00.000000001Z READY\n2026-11-21T10:00:00.5Z "+strings.Split(guardLog, "\n")[1]+"\nno time\n")
-	if n != 1 || r.first.Minute() != 0 || r.first.Nanosecond() != 1 || r.last.Hour() != 10 {
-		t.Errorf("%d events, from %v to %v", n, r.first, r.last)
+	if n != 1 || r.first.Minute() != 0 || r.first.Nanosecond() != 1 {
+		t.Errorf("%d events, from %v", n, r.first)
 	}
 }
 
-// loggingEngine has a guard's log, and hands out what is new at each call.
+// loggingEngine has a guard's log.
 type loggingEngine struct {
 	engine.Engine
-	logs  []string
-	since []string
-	end   func() // when there is no more
+	log string
 }
 
 func (e *loggingEngine) Logs(_ context.Context, _ string, _ []string, o engine.LogsOptions) error {
-	e.since = append(e.since, o.Since)
-	if len(e.logs) == 0 {
-		e.end()
-		return nil
-	}
-	log := e.logs[0]
-	if o.Follow {
-		e.logs = e.logs[1:]
-	}
-	n := 0
-	for line := range strings.Lines(log) {
-		if n++; o.Timestamps {
-			line = time.Date(2026, 11, 21, 10, 0, n, 5, time.UTC).Format(time.RFC3339Nano) + " " + line
-		}
-		if _, err := io.WriteString(o.Stdout, line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// The tail counts events that are asked for, and a log that is followed goes on
-// behind the last line, also where the guard was started again.
-func TestLogTailAndFollow(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	first, second := guardLog, strings.Replace(guardLog, "a.example.org", "again.example.org", 1)
-	e := &loggingEngine{logs: []string{first, "", second}, end: cancel}
-	var got []string
-	g := &GuardLog{Worker: "w", Denied: true, Tail: 1, Each: func(_ []byte, l events.Line) error {
-		got = append(got, EventTarget(l))
-		return nil
-	}}
-	e.logs = append([]string{first}, e.logs[1:]...)
-	if err := g.Follow(ctx, &Running{Engine: e}); err != nil {
-		t.Fatal(err)
-	}
-	// the tail, then everything that the follower is given
-	if len(got) < 2 || got[0] != `x\x1b[2J\u202e:80` || !strings.Contains(strings.Join(got, " "), "again.example.org") {
-		t.Errorf("%q", got)
-	}
-	if want := "2026-11-21T10:00:12.000000006Z"; e.since[0] != "" || e.since[1] != want || e.since[len(e.since)-1] < want {
-		t.Errorf("asked for what is newer than %q", e.since)
-	}
+	_, err := io.WriteString(o.Stdout, e.log)
+	return err
 }
 
 func TestLogTail(t *testing.T) {
 	for n, want := range map[int]int{-1: 10, 0: 0, 3: 3, 99: 10} {
 		g := &GuardLog{Ends: true, Tail: n, Each: func([]byte, events.Line) error { return nil }}
-		if count, err := g.Read(t.Context(), &Running{Engine: &loggingEngine{logs: []string{guardLog}}}); err != nil || count != want {
+		if count, err := g.Read(t.Context(), &Running{Engine: &loggingEngine{log: guardLog}}); err != nil || count != want {
 			t.Errorf("--tail %d: %d events, %v", n, count, err)
 		}
 	}
