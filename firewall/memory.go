@@ -1,7 +1,7 @@
 package firewall
 
 // Memory limits, in bytes. With every place of the guard taken and no peer reading,
-// both use less than 80 % of theirs, including the kernel's buffers.
+// each uses less than 80 % of its own, including the kernel's buffers.
 const (
 	// GuardMemory is the limit of a guard, also with the longest policy. With 1,000
 	// ordinary connections it needs less than a tenth.
@@ -9,4 +9,6 @@ const (
 	// RoomMemory is the limit of a room. It idles with 10 MiB; sockets to its published
 	// ports count as its own.
 	RoomMemory = 96 << 20
+	// OutletMemory is the limit of an outlet, with all its streams.
+	OutletMemory = 320 << 20
 )

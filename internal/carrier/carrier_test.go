@@ -289,6 +289,7 @@ func TestSecondRelay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	second.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if n, err := second.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("a second relay reads %d bytes, %v", n, err)
 	}
@@ -304,7 +305,7 @@ func TestClaims(t *testing.T) {
 	for _, port := range []int{53, 80, 531, 536, 600, 999, 1000, 8080} {
 		w.serve(port, whereTo)
 	}
-	m := w.relay()
+	m := w.relay(nil)
 	for to, want := range map[string]bool{
 		"198.51.100.7:80": true, "169.254.169.254:80": true, "198.51.100.7:531": true, // the room's rules refuse it
 		"127.0.0.1:53": true, "127.0.0.1:536": true, "127.0.0.1:600": true, "127.0.0.1:999": true,
@@ -336,7 +337,7 @@ func TestBrokenHeads(t *testing.T) {
 		"a longer one":   append(head("198.51.100.7:443"), 0),
 		"DNS and a byte": {byte(carrier.DNS), 0},
 	} {
-		m := w.relay()
+		m := w.relay(nil)
 		s, err := m.Open(b)
 		if err == nil {
 			_, err = io.ReadAll(s)
@@ -350,14 +351,14 @@ func TestBrokenHeads(t *testing.T) {
 			t.Errorf("%s: the connection goes on", name)
 		}
 	}
-	m := w.relay()
+	m := w.relay(nil)
 	m.Send(carrier.Head{Kind: carrier.Ports}.Encode())
 	select {
 	case <-m.Done():
 	case <-time.After(5 * time.Second):
 		t.Error("a message: the connection goes on")
 	}
-	s, err := w.relay().Open(head("198.51.100.7:443"))
+	s, err := w.relay(nil).Open(head("198.51.100.7:443"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +373,7 @@ func newHostileWorld(t testing.TB) *hostileWorld { return &hostileWorld{world: b
 type hostileWorld struct{ *world }
 
 // relay connects as a relay; it is closed before the next one.
-func (w *hostileWorld) relay() *mux.Mux {
+func (w *hostileWorld) relay(serve func(*mux.Stream)) *mux.Mux {
 	w.Helper()
 	var m *mux.Mux
 	testutil.Eventually(w, "the outlet takes a relay", func() bool {
@@ -380,7 +381,8 @@ func (w *hostileWorld) relay() *mux.Mux {
 		if err != nil {
 			return false
 		}
-		m = mux.New(c, mux.Config{Odd: true, Streams: carrier.MaxStreams, Message: func([]byte) error { return nil }})
+		m = mux.New(c, mux.Config{Odd: true, Streams: carrier.MaxStreams, Message: func([]byte) error { return nil },
+			Accept: func([]byte) error { return nil }, Serve: serve})
 		go m.Run()
 		select {
 		case <-m.Done():

@@ -6,13 +6,19 @@ import (
 	"sync"
 
 	"github.com/llmdo/workshop/internal/carrier/mux"
+	"github.com/llmdo/workshop/internal/guard/buffers"
 )
 
 // Join copies between a connection and a stream until both directions ended: the end of
-// one's data is passed on as such, and a reset as a reset. Both are closed then.
-func Join(c *net.TCPConn, s *mux.Stream) {
+// one's data is passed on as such, and a reset as a reset. Both are closed then. The size
+// bounds what the connection costs.
+func Join(c *net.TCPConn, s *mux.Stream, size buffers.Size) {
 	defer s.Close()
 	defer c.Close()
+	if size.Accepted(c) != nil {
+		reset(c)
+		return
+	}
 	joined := make(chan struct{})
 	defer close(joined)
 	go func() { // whoever waits for the connection has to hear of a reset
@@ -24,13 +30,13 @@ func Join(c *net.TCPConn, s *mux.Stream) {
 	}()
 	var up sync.WaitGroup
 	up.Go(func() {
-		if _, err := io.Copy(s, onlyReader{c}); err != nil {
+		if copyAll(s, onlyReader{c}, size) != nil {
 			s.Reset()
 			return
 		}
 		_ = s.CloseWrite()
 	})
-	if _, err := io.Copy(onlyWriter{c}, s); err != nil {
+	if copyAll(onlyWriter{size.Writer(c)}, s, size) != nil {
 		s.Reset()
 	} else {
 		_ = c.CloseWrite()
@@ -38,12 +44,19 @@ func Join(c *net.TCPConn, s *mux.Stream) {
 	up.Wait()
 }
 
+func copyAll(to io.Writer, from io.Reader, size buffers.Size) error {
+	b := size.Get()
+	defer size.Put(b)
+	_, err := io.CopyBuffer(to, from, *b)
+	return err
+}
+
 // Carry opens a stream with the head and joins it to the connection, which is reset if there
 // is none: m is nil without a carrier.
-func Carry(m *mux.Mux, h Head, c *net.TCPConn) {
+func Carry(m *mux.Mux, h Head, c *net.TCPConn, size buffers.Size) {
 	if m != nil {
 		if s, err := m.Open(h.Encode()); err == nil {
-			Join(c, s)
+			Join(c, s, size)
 			return
 		}
 	}

@@ -46,6 +46,7 @@ type world struct {
 	socket          string
 	outlet          *exec.Cmd
 	inbound         []string
+	memory          *testutil.MemoryGroup // of the outlet; nil: none of its own
 }
 
 func newWorld(t testing.TB, inbound ...string) *world {
@@ -56,6 +57,13 @@ func newWorld(t testing.TB, inbound ...string) *world {
 }
 
 func buildWorld(t testing.TB, inbound ...string) *world {
+	t.Helper()
+	w := newNamespaces(t, inbound...)
+	w.startOutlet()
+	return w
+}
+
+func newNamespaces(t testing.TB, inbound ...string) *world {
 	t.Helper()
 	testutil.Require(t, os.Geteuid() == 0, "needs root (network namespaces)")
 	w := &world{TB: t, socket: filepath.Join(t.TempDir(), "out.sock"), inbound: inbound}
@@ -70,7 +78,6 @@ func buildWorld(t testing.TB, inbound ...string) *world {
 		}
 		*ns = n
 	}
-	w.startOutlet()
 	return w
 }
 
@@ -83,7 +90,11 @@ func (w *world) start(ns *testnet.NS, role string, args ...string) *exec.Cmd {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if err := ns.Do(cmd.Start); err != nil {
+	begin := cmd.Start
+	if w.memory != nil && role == "outlet" {
+		begin = func() error { return w.memory.Start(cmd) }
+	}
+	if err := ns.Do(begin); err != nil {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { stop(cmd) })

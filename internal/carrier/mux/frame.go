@@ -12,7 +12,7 @@ const (
 	MaxHead    = 64
 	MaxData    = 16 << 10
 	MaxMessage = 4 << 10
-	Window     = 64 << 10
+	Window     = 32 << 10
 )
 
 type kind byte

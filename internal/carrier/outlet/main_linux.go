@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/carrier"
 	"github.com/llmdo/workshop/internal/carrier/mux"
 	"github.com/llmdo/workshop/internal/made"
@@ -27,6 +29,10 @@ const askAgain = 100 * time.Millisecond
 // betweenRelays bounds how often a relay that breaks the protocol is told of.
 const betweenRelays = 20 * time.Millisecond
 
+// memoryLimit makes the garbage collector work harder well below the container's limit,
+// which buffers of sockets count against too.
+const memoryLimit = firewall.OutletMemory / 3
+
 // Main is `workshop-init outlet`: it listens for a relay, prints what its container is
 // (package made) and READY, or "FAILED reason", and carries until it gets a signal. It
 // returns the exit code.
@@ -35,7 +41,10 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, "FAILED PR_SET_DUMPABLE: "+err.Error())
 		return 1
 	}
+	// Each thread counts against the container's processes.
+	runtime.GOMAXPROCS(2)
 	debug.SetGCPercent(50)
+	debug.SetMemoryLimit(memoryLimit)
 	socket, o, err := parseArgs(args, stderr)
 	if err != nil {
 		return 2

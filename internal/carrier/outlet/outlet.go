@@ -12,11 +12,13 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/carrier"
 	"github.com/llmdo/workshop/internal/carrier/mux"
+	"github.com/llmdo/workshop/internal/guard/buffers"
 )
 
 // Options say what an outlet carries.
@@ -33,7 +35,8 @@ const dns = 53
 
 // Outlet carries for one relay at a time.
 type Outlet struct {
-	o Options
+	o    Options
+	open atomic.Int32 // connections that are carried
 
 	mu      sync.Mutex
 	carrier *mux.Mux // nil: no relay is connected
@@ -117,7 +120,13 @@ func (o *Outlet) serve(ctx context.Context, s *mux.Stream) {
 		return
 	}
 	cancel()
-	carrier.Join(c.(*net.TCPConn), s)
+	o.sized(func(size buffers.Size) { carrier.Join(c.(*net.TCPConn), s, size) })
+}
+
+// sized carries a connection, whose size depends on how many there are.
+func (o *Outlet) sized(carry func(buffers.Size)) {
+	defer o.open.Add(-1)
+	carry(buffers.For(int(o.open.Add(1)), 2*carrier.MaxStreams))
 }
 
 // mayDial keeps the relay from what else listens at the room's loopback: there it reaches
@@ -179,6 +188,9 @@ func (o *Outlet) Listen(ctx context.Context) error {
 			return err
 		}
 		context.AfterFunc(ctx, func() { l.Close() })
+		if err := buffers.Listener(l.(*net.TCPListener)); err != nil {
+			return err
+		}
 		go o.inbound(l.(*net.TCPListener), port)
 	}
 	return nil
@@ -194,7 +206,7 @@ func (o *Outlet) inbound(l *net.TCPListener, port uint16) {
 			o.mu.Lock()
 			m := o.carrier
 			o.mu.Unlock()
-			carrier.Carry(m, carrier.Head{Kind: carrier.Inbound, Port: port}, c)
+			o.sized(func(size buffers.Size) { carrier.Carry(m, carrier.Head{Kind: carrier.Inbound, Port: port}, c, size) })
 		}()
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/carrier"
 	"github.com/llmdo/workshop/internal/carrier/mux"
+	"github.com/llmdo/workshop/internal/guard/buffers"
 )
 
 // Options say where a relay accepts connections. Every IPv4 address is one of the machine's
@@ -165,8 +166,11 @@ func (r *Relay) accept(l *net.TCPListener) {
 
 func (r *Relay) carry(c *net.TCPConn) {
 	to := c.LocalAddr().(*net.TCPAddr).AddrPort()
-	carrier.Carry(r.current(), carrier.Head{Kind: carrier.TCP, Address: netip.AddrPortFrom(to.Addr().Unmap(), to.Port())}, c)
+	carrier.Carry(r.current(), carrier.Head{Kind: carrier.TCP, Address: netip.AddrPortFrom(to.Addr().Unmap(), to.Port())}, c, r.size())
 }
+
+// size bounds one more connection: the first ones get plenty.
+func (r *Relay) size() buffers.Size { return buffers.For(len(r.slots), carrier.MaxStreams) }
 
 // accept of a head: only what an outlet opens.
 func accept(head []byte) error {
@@ -185,7 +189,7 @@ func (r *Relay) inbound(s *mux.Stream) {
 	for _, address := range []string{"127.0.0.1", "::1"} {
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(int(h.Port))))
 		if err == nil {
-			carrier.Join(c.(*net.TCPConn), s)
+			carrier.Join(c.(*net.TCPConn), s, r.size())
 			return
 		}
 	}

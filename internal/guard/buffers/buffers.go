@@ -1,6 +1,6 @@
-// Package buffers bounds the memory of each of the guard's connections, including
+// Package buffers bounds the memory of each connection of the guard or a carrier, including
 // the kernel's buffers: the first connections get plenty, later ones less, so that
-// all together stay within the guard's memory even if no peer reads (B60).
+// all together stay within the program's memory even if no peer reads (B60).
 package buffers
 
 import (
