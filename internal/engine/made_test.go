@@ -290,12 +290,11 @@ func TestOtherRuntime(t *testing.T) {
 // TestReports: a container that says nothing, or what is not valid, is refused.
 func TestReports(t *testing.T) {
 	var all Reports
-	_, _, line := container()
-	text := strings.TrimSuffix(strings.TrimPrefix(line.Line(), made.Prefix), "\n")
+	const text = `limits="1024 0 0.5 256" end=""`
 	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", "", "coder said nothing of its container before it was ready: remove it with `workshop down`, and run `workshop up` again"},
-		{"not JSON", "{", "what coder said of its container is not valid: unexpected end of JSON input: remove it with `workshop down`, and run `workshop up` again"},
-		{"null", "null", "what coder said of its container is not valid: it is null: remove it with `workshop down`, and run `workshop up` again"},
+		{"not fields", "{", "what coder said of its container is not valid: after \"{\": invalid syntax: remove it with `workshop down`, and run `workshop up` again"},
+		{"cut", `limits="1024 0 0.5 256"`, "what coder said of its container is not valid: after \"\": invalid syntax: remove it with `workshop down`, and run `workshop up` again"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, _, err := all.Add("coder", "", tt.text, Info{}); err == nil || err.Error() != tt.want {

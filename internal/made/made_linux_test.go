@@ -9,24 +9,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRead: what is read here is what /proc says, and survives its line.
-func TestRead(t *testing.T) {
-	r := Read()
-	line := r.Line()
-	text, prefixed := strings.CutPrefix(line, Prefix)
-	if !prefixed || strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
-		t.Fatalf("not one line: %q", line)
+// TestLine: what is read here is what /proc says.
+func TestLine(t *testing.T) {
+	text, prefixed := strings.CutPrefix(Line(), Prefix)
+	if !prefixed || strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "\n") {
+		t.Fatalf("not one line: %q", text)
 	}
-	got, err := Parse(strings.TrimSuffix(text, "\n"))
+	r, err := Parse(strings.TrimSuffix(text, "\n"))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if d := cmp.Diff(r, got); d != "" {
-		t.Errorf("(-read +parsed)\n%s", d)
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil || r.BootID != strings.TrimSpace(string(boot)) || r.BootID == "" {
 		t.Errorf("boot id %q, want %q %v", r.BootID, boot, err)
+	}
+	if d := cmp.Diff(ReadKernel(), r.Kernel); d != "" {
+		t.Errorf("(-kernel +parsed)\n%s", d)
+	}
+	if is, err := ReadLimits(os.Getpid()); err != nil && r.Limits != nil || err == nil && *is != *r.Limits {
+		t.Errorf("limits %+v, want %+v %v", r.Limits, is, err)
 	}
 	for _, field := range StatusFields {
 		if _, ok := r.Status[field]; !ok {
@@ -47,23 +48,19 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestParse(t *testing.T) {
-	for _, tt := range []struct{ name, text, want string }{
-		{"empty", "", "unexpected end of JSON input"},
-		{"null", "null", "it is null"},
-		{"cut", `{"boot_id":"`, "unexpected end of JSON input"},
-		{"too long", `{"boot_id":"` + strings.Repeat("x", MaxLine) + `"}`, "longer than 262144 bytes"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if _, err := Parse(tt.text); err == nil || err.Error() != tt.want {
-				t.Errorf("got %v, want %s", err, tt.want)
-			}
-		})
+func BenchmarkLine(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = Line()
 	}
 }
 
-func BenchmarkRead(b *testing.B) {
+func BenchmarkParse(b *testing.B) {
+	b.ReportAllocs()
+	text := strings.TrimSuffix(strings.TrimPrefix(Line(), Prefix), "\n")
 	for b.Loop() {
-		_ = Read().Line()
+		if _, err := Parse(text); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

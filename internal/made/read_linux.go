@@ -1,20 +1,15 @@
 package made
 
 import (
-	"errors"
+	"fmt"
 	"os"
-	"path"
-	"slices"
-	"strings"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/lib/cgroup"
 	"github.com/llmdo/workshop/internal/lib/procinfo"
 )
-
-// maxNames bounds the entries of a list.
-const maxNames = 64
 
 // kinds of namespaces.
 var kinds = []string{"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"}
@@ -23,120 +18,134 @@ var kinds = []string{"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"}
 // all its processes (moby: oci/defaults.go).
 var masked = []string{"/proc/kcore", "/proc/keys", "/proc/timer_list", "/sys/firmware"}
 
-var rlimits = map[string]int{"core": unix.RLIMIT_CORE, "nofile": unix.RLIMIT_NOFILE, "nproc": unix.RLIMIT_NPROC, "sigpending": unix.RLIMIT_SIGPENDING}
+var rlimits = []struct {
+	name     string
+	resource int
+}{{"core", unix.RLIMIT_CORE}, {"nofile", unix.RLIMIT_NOFILE}, {"nproc", unix.RLIMIT_NPROC}, {"sigpending", unix.RLIMIT_SIGPENDING}}
 
 // families are refused by our seccomp profile, and by the kernel only if it lacks them
 // (with EAFNOSUPPORT).
-var families = map[string]int{"AF_ALG": unix.AF_ALG, "AF_VSOCK": unix.AF_VSOCK}
+var families = []struct {
+	name   string
+	family int
+}{{"AF_ALG", unix.AF_ALG}, {"AF_VSOCK", unix.AF_VSOCK}}
 
-// Read reads what this process's container is.
-func Read() *Report {
-	r := &Report{
-		Kernel: ReadKernel(), Status: procinfo.Status(read("/proc/self/status"), StatusFields),
-		Rlimits: map[string][2]uint64{}, Devices: devices(), Sockets: map[string]string{},
+// Line reads what this process's container is: one line for stdout, with its end. Texts of
+// the kernel are handed on as they are: a container begins as a cold program that has a part
+// of a CPU, and whoever compares it is neither.
+func Line() string {
+	l := line{text: append(make([]byte, 0, 16<<10), Prefix...)}
+	mountinfo := procinfo.Read("/proc/self/mountinfo")
+	l.add("mountinfo", mountinfo)
+	l.add("status", procinfo.Read("/proc/self/status"))
+	if e, err := cgroup.LimitsOn(os.Getpid(), mountinfo); err == nil {
+		l.add("limits", fmt.Sprint(e.Memory, e.Swap, e.CPUs, e.PIDs))
 	}
-	for name, resource := range rlimits {
-		var l unix.Rlimit
-		if unix.Getrlimit(resource, &l) == nil {
-			r.Rlimits[name] = [2]uint64{l.Cur, l.Max}
+	for _, r := range rlimits {
+		var is unix.Rlimit
+		if unix.Getrlimit(r.resource, &is) == nil {
+			l.add("rlimit", r.name+" "+strconv.FormatUint(is.Cur, 10)+" "+strconv.FormatUint(is.Max, 10))
 		}
 	}
-	mountinfo := read("/proc/self/mountinfo")
-	r.Limits, _ = readLimits(os.Getpid(), mountinfo)
-	r.mounts(procinfo.Reachable(procinfo.Mounts(mountinfo)))
-	r.Interfaces = interfaces()
-	for name, family := range families {
-		r.Sockets[name] = try(family)
+	for _, path := range masked {
+		var st unix.Stat_t
+		if unix.Lstat(path, &st) != unix.ENOENT {
+			l.add("exists", path)
+		}
 	}
-	return r
+	l.devices()
+	l.interfaces()
+	for _, f := range families {
+		l.add("socket", f.name+" "+try(f.family))
+	}
+	l.kernel()
+	l.add(end, "")
+	l.text[len(l.text)-1] = '\n'
+	return string(l.text)
 }
 
-// ReadKernel reads what the kernel of this process is, and its namespaces.
-func ReadKernel() Kernel {
-	k := Kernel{
-		BootID: strings.TrimSpace(read("/proc/sys/kernel/random/boot_id")), Version: strings.TrimSpace(read("/proc/version")),
-		UIDMap: idMap(read("/proc/self/uid_map")), GIDMap: idMap(read("/proc/self/gid_map")),
-		Namespaces: map[string]string{},
-	}
+// line is one that is being written.
+type line struct{ text []byte }
+
+func (l *line) add(key, value string) {
+	l.text = append(append(l.text, key...), '=')
+	l.text = append(strconv.AppendQuote(l.text, value), ' ')
+}
+
+// kernel adds what the kernel of this process is, and its namespaces.
+func (l *line) kernel() {
+	l.add("boot_id", procinfo.Read("/proc/sys/kernel/random/boot_id"))
+	l.add("version", procinfo.Read("/proc/version"))
+	l.add("uid_map", procinfo.Read("/proc/self/uid_map"))
+	l.add("gid_map", procinfo.Read("/proc/self/gid_map"))
 	for _, kind := range kinds {
 		if id, err := os.Readlink("/proc/self/ns/" + kind); err == nil {
-			k.Namespaces[kind] = id
+			l.add("namespace", kind+" "+id)
 		}
 	}
-	return k
+}
+
+// ReadKernel reads the kernel of this process, and its namespaces.
+func ReadKernel() Kernel {
+	var l line
+	l.kernel()
+	l.add(end, "")
+	r, err := Parse(string(l.text))
+	if err != nil { // of no text that line adds
+		return Kernel{}
+	}
+	return r.Kernel
 }
 
 // ReadLimits reads the limits of a process's control groups, where these are visible.
-func ReadLimits(pid int) (*Limits, error) { return readLimits(pid, read("/proc/self/mountinfo")) }
-
-func readLimits(pid int, mountinfo string) (*Limits, error) {
-	e, err := cgroup.LimitsOn(pid, mountinfo)
+func ReadLimits(pid int) (*Limits, error) {
+	e, err := cgroup.LimitsOn(pid, procinfo.Read("/proc/self/mountinfo"))
 	if err != nil {
 		return nil, err
 	}
 	return &Limits{Memory: e.Memory, Swap: e.Swap, CPUs: e.CPUs, PIDs: e.PIDs}, nil
 }
 
-func (r *Report) mounts(all []procinfo.Mount) {
-	for i := range all {
-		m := &all[i]
-		r.Mounts = append(r.Mounts, Mount{
-			Target: m.Target, Type: m.Type, ReadOnly: m.ReadOnly(), NoSetuid: m.Has("nosuid"), NoDevice: m.Has("nodev"), NoExec: m.Has("noexec"),
-			Size: m.Size(), Null: m.Root == "/null",
-		})
-		if m.Type == "devtmpfs" {
-			r.Mounts[len(r.Mounts)-1].Device = strings.TrimPrefix(m.Root, "/")
-		}
-	}
-	for _, p := range masked {
-		if _, err := os.Lstat(p); errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if !slices.ContainsFunc(all, func(m procinfo.Mount) bool { return m.Target == p }) {
-			r.Unmasked = append(r.Unmasked, p)
-		}
-	}
-}
-
-// devices lists the device nodes in /dev. A node may be bound over a file, so an entry's
+// devices adds the device nodes in /dev. A node may be bound over a file, so an entry's
 // own type tells nothing.
-func devices() (names []string) {
+func (l *line) devices() {
 	all, err := os.ReadDir("/dev")
 	if err != nil {
-		return []string{"/dev: " + err.Error()}
+		l.add("device", "/dev: "+err.Error())
+		return
 	}
 	for _, e := range all {
-		info, err := os.Lstat(path.Join("/dev", e.Name()))
-		if (err != nil || info.Mode()&os.ModeDevice != 0) && len(names) < maxNames {
-			names = append(names, e.Name())
+		var st unix.Stat_t
+		err := unix.Lstat("/dev/"+e.Name(), &st)
+		if kind := st.Mode & unix.S_IFMT; err != nil || kind == unix.S_IFCHR || kind == unix.S_IFBLK {
+			l.add("device", e.Name())
 		}
 	}
-	return names
 }
 
-// interfaces lists the interfaces that are up. Fallback devices of tunnel modules appear
+// interfaces adds the interfaces that are up. Fallback devices of tunnel modules appear
 // in every namespace and are down. It asks neither by rtnetlink nor by anything else that
 // waits for the kernel's RTNL lock, which each network namespace that begins or ends takes.
-func interfaces() (names []string) {
+func (l *line) interfaces() {
 	s, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return []string{err.Error()}
+		l.add("interface", err.Error())
+		return
 	}
 	defer unix.Close(s)
-	all := procinfo.Interfaces(read("/proc/self/net/dev"))
+	all := procinfo.Interfaces(procinfo.Read("/proc/self/net/dev"))
 	if len(all) == 0 {
-		return []string{"/proc/self/net/dev can't be read"}
+		l.add("interface", "/proc/self/net/dev can't be read")
 	}
 	for _, name := range all {
 		r, err := unix.NewIfreq(name)
 		if err == nil {
 			err = unix.IoctlIfreq(s, unix.SIOCGIFFLAGS, r) // netdevice(7)
 		}
-		if (err != nil || r.Uint16()&unix.IFF_UP != 0) && len(names) < maxNames {
-			names = append(names, name)
+		if err != nil || r.Uint16()&unix.IFF_UP != 0 {
+			l.add("interface", name)
 		}
 	}
-	return names
 }
 
 // try opens a socket of a family.
@@ -147,37 +156,4 @@ func try(family int) string {
 	}
 	unix.Close(fd)
 	return "ok"
-}
-
-func idMap(text string) string {
-	var lines []string
-	for line := range strings.Lines(text) {
-		lines = append(lines, strings.Join(strings.Fields(line), " "))
-	}
-	return strings.Join(lines[:min(len(lines), maxNames)], ", ")
-}
-
-// read is a file's text; "" when it can't be read. It reads in large pieces: the kernel
-// writes a list such as mountinfo anew for each.
-func read(file string) string {
-	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return ""
-	}
-	defer unix.Close(fd)
-	b := make([]byte, 0, 16<<10)
-	for len(b) < MaxLine {
-		b = slices.Grow(b, 4<<10)
-		n, err := unix.Read(fd, b[len(b):cap(b)])
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil:
-			return ""
-		case n == 0:
-			return string(b)
-		}
-		b = b[:len(b)+n]
-	}
-	return ""
 }

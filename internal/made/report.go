@@ -7,49 +7,59 @@
 package made
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmdo/workshop/internal/lib/procinfo"
 )
 
-// Prefix begins the line of stdout that has the report, before READY.
+// Prefix begins the line of stdout that has the report, before READY. Fields follow it, as
+// key="value" with a space between them, in Go's quotes; a list is a key more than once.
 const Prefix = "MADE "
 
-// MaxLine bounds the line in bytes; a mount has about 60.
+// end is the key of the last field: a line that was cut lacks it.
+const end = "end"
+
+// MaxLine bounds the line in bytes; a mount has about 130.
 const MaxLine = 256 << 10
+
+// maxNames bounds the entries of a list.
+const maxNames = 64
 
 // Report is what a container is. What can't be read is left out, and so differs from
 // what was asked.
 type Report struct {
 	Kernel
 	// Status are the [StatusFields] of /proc/self/status.
-	Status map[string]string `json:"status"`
+	Status map[string]string
 	// Rlimits are soft and hard limits by the names of Compose: "nofile".
-	Rlimits map[string][2]uint64 `json:"rlimits"`
+	Rlimits map[string][2]uint64
 	// Limits are those of its control groups; nil: they are not visible in it.
-	Limits *Limits `json:"limits,omitempty"`
+	Limits *Limits
 	// Mounts are those that are reachable.
-	Mounts []Mount `json:"mounts"`
+	Mounts []Mount
 	// Unmasked are paths of the kernel that must be hidden, and aren't.
-	Unmasked   []string `json:"unmasked,omitempty"`
-	Devices    []string `json:"devices"`    // in /dev
-	Interfaces []string `json:"interfaces"` // that are up
+	Unmasked   []string
+	Devices    []string // in /dev
+	Interfaces []string // that are up
 	// Sockets are the results of opening sockets of families that our seccomp profile
 	// refuses, by the family: "EPERM", "ok".
-	Sockets map[string]string `json:"sockets"`
+	Sockets map[string]string
 }
 
 // Kernel identifies a kernel, and what a process has of it.
 type Kernel struct {
-	BootID  string `json:"boot_id"` // /proc/sys/kernel/random/boot_id, random(4)
-	Version string `json:"version"` // /proc/version
+	BootID  string // /proc/sys/kernel/random/boot_id, random(4)
+	Version string // /proc/version
 	// UIDMap and GIDMap are the id mappings of the user namespace, lines joined by ", "
 	// (user_namespaces(7)).
-	UIDMap string `json:"uid_map"`
-	GIDMap string `json:"gid_map"`
+	UIDMap, GIDMap string
 	// Namespaces by kind: "net" is "net:[4026531840]". A kind that the kernel lacks is
 	// left out.
-	Namespaces map[string]string `json:"namespaces"`
+	Namespaces map[string]string
 }
 
 // StatusFields are the fields of /proc/self/status of a report.
@@ -58,34 +68,20 @@ var StatusFields = []string{"Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff"
 // Limits are limits of control groups. Memory and Swap are in bytes, Swap is what may be
 // used beyond Memory, -1: any. Zero elsewhere: there is none.
 type Limits struct {
-	Memory int64   `json:"memory"`
-	Swap   int64   `json:"swap"`
-	CPUs   float64 `json:"cpus"`
-	PIDs   int64   `json:"pids"`
+	Memory, Swap int64
+	CPUs         float64
+	PIDs         int64
 }
 
 // Mount is one mount.
 type Mount struct {
-	Target   string `json:"at"`
-	Type     string `json:"type"`
-	ReadOnly bool   `json:"ro,omitempty"`
-	NoSetuid bool   `json:"nosuid,omitempty"`
-	NoDevice bool   `json:"nodev,omitempty"`
-	NoExec   bool   `json:"noexec,omitempty"`
-	Size     int64  `json:"size,omitempty"` // of a memory file system, in bytes
+	Target, Type                         string
+	ReadOnly, NoSetuid, NoDevice, NoExec bool
+	Size                                 int64 // of a memory file system, in bytes
 	// Device is the name of the machine's device node that is bound there; empty: none is.
-	Device string `json:"device,omitempty"`
+	Device string
 	// Null: it is /dev/null, which hides a file.
-	Null bool `json:"null,omitempty"`
-}
-
-// Line is the report as a line of stdout, with its end.
-func (r *Report) Line() string {
-	b, err := json.Marshal(r)
-	if err != nil { // of no value of these types
-		b = []byte("{}")
-	}
-	return Prefix + string(b) + "\n"
+	Null bool
 }
 
 // Parse reads a line without its prefix.
@@ -93,12 +89,100 @@ func Parse(text string) (*Report, error) {
 	if len(text) >= MaxLine {
 		return nil, fmt.Errorf("longer than %d bytes", MaxLine)
 	}
-	var r *Report
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		return nil, err
+	r := &Report{
+		Kernel: Kernel{Namespaces: map[string]string{}}, Status: map[string]string{}, Rlimits: map[string][2]uint64{}, Sockets: map[string]string{},
 	}
-	if r == nil {
-		return nil, errors.New("it is null")
+	var exist []string
+	for {
+		key, rest, _ := strings.Cut(text, "=")
+		quoted, err := strconv.QuotedPrefix(rest)
+		if err != nil {
+			return nil, fmt.Errorf("after %.80q: %w", key, err)
+		}
+		value, err := strconv.Unquote(quoted)
+		switch {
+		case err != nil:
+		case key == "exists":
+			exist = append(exist, value)
+		case key == end:
+			r.Unmasked = slices.DeleteFunc(exist, func(p string) bool {
+				return slices.ContainsFunc(r.Mounts, func(m Mount) bool { return m.Target == p })
+			})
+			return r, nil
+		default:
+			err = r.set(key, value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s=%.200s: %w", key, quoted, err)
+		}
+		text = strings.TrimPrefix(rest[len(quoted):], " ")
 	}
-	return r, nil
+}
+
+// set takes one field.
+func (r *Report) set(key, value string) (err error) {
+	name, rest, _ := strings.Cut(value, " ")
+	switch key {
+	case "boot_id":
+		r.BootID = strings.TrimSpace(value)
+	case "version":
+		r.Version = strings.TrimSpace(value)
+	case "uid_map":
+		r.UIDMap = idMap(value)
+	case "gid_map":
+		r.GIDMap = idMap(value)
+	case "namespace":
+		r.Namespaces[name] = rest
+	case "status":
+		r.Status = procinfo.Status(value, StatusFields)
+	case "mountinfo":
+		r.mounts(procinfo.Reachable(procinfo.Mounts(value)))
+	case "limits":
+		l := &Limits{}
+		_, err = fmt.Sscan(value, &l.Memory, &l.Swap, &l.CPUs, &l.PIDs)
+		r.Limits = l
+	case "rlimit":
+		var soft, hard uint64
+		_, err = fmt.Sscan(rest, &soft, &hard)
+		r.Rlimits[name] = [2]uint64{soft, hard}
+	case "socket":
+		r.Sockets[name] = rest
+	case "device":
+		r.Devices = add(r.Devices, value)
+	case "interface":
+		r.Interfaces = add(r.Interfaces, value)
+	default:
+		err = errors.New("unknown")
+	}
+	return err
+}
+
+func (r *Report) mounts(all []procinfo.Mount) {
+	for i := range all {
+		m := &all[i]
+		is := Mount{
+			Target: m.Target, Type: m.Type, ReadOnly: m.ReadOnly(), NoSetuid: m.Has("nosuid"), NoDevice: m.Has("nodev"), NoExec: m.Has("noexec"),
+			Size: m.Size(), Null: m.Root == "/null",
+		}
+		if m.Type == "devtmpfs" {
+			is.Device = strings.TrimPrefix(m.Root, "/")
+		}
+		r.Mounts = append(r.Mounts, is)
+	}
+}
+
+func idMap(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		lines = add(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(lines, ", ")
+}
+
+// add adds to a list that is shown to people.
+func add(list []string, s string) []string {
+	if len(list) < maxNames {
+		list = append(list, s)
+	}
+	return list
 }

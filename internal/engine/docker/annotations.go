@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/llmdo/workshop/internal/engine"
 )
@@ -34,9 +35,16 @@ func commands(annotations map[string]string) (out []string) {
 	return out
 }
 
-// annotated returns the difference that a container's annotations are, which podman's own
-// API shows alone; nil: there is none.
-func (e *Engine) annotated(ctx context.Context, id string) (*engine.Difference, error) {
+// annotated returns the difference that a container's annotations are; nil: there is none.
+// They are the image's and those of containers.conf, so that one container of each image is
+// asked for: an inspection takes podman milliseconds.
+func (r *run) annotated(ctx context.Context, id, image string) (*engine.Difference, error) {
+	one, _ := r.annotations.LoadOrStore(image, sync.OnceValues(func() (*engine.Difference, error) { return r.e.annotationsOf(ctx, id) }))
+	return one.(func() (*engine.Difference, error))()
+}
+
+// annotationsOf asks podman's own API, which alone shows them.
+func (e *Engine) annotationsOf(ctx context.Context, id string) (*engine.Difference, error) {
 	var c struct {
 		Config struct{ Annotations map[string]string }
 	}

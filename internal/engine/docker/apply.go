@@ -38,6 +38,8 @@ type run struct {
 	asked map[string]*creation  // container → what was asked for, whoever created it
 	known engine.Reports        // what the containers report of themselves
 	links map[string]*linksSeen // image and platform → its links
+
+	annotations sync.Map // image → what [run.annotated] found of it
 }
 
 func (r *run) close() {

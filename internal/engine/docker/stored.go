@@ -48,7 +48,7 @@ func (r *run) checkStored(ctx context.Context, id, service string, c *container.
 	}
 	all := stored(sent, c, info)
 	if info.Flavour == engine.FlavourPodman {
-		d, err := r.e.annotated(ctx, id)
+		d, err := r.annotated(ctx, id, c.Image)
 		if err != nil {
 			return err
 		}

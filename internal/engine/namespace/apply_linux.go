@@ -20,7 +20,7 @@ import (
 // doesn't support before the first step. At the end it ends a supervisor without
 // containers, and removes the state of a project without objects.
 func (e *Engine) Apply(ctx context.Context, p *engine.Plan, events func(engine.Event)) error {
-	r := &run{e: e, p: p, ids: map[string]string{}, sent: map[string]*spec.Container{}, checked: map[string]*spec.Container{}, removed: map[string]bool{}}
+	r := &run{e: e, p: p, ids: map[string]string{}, sent: map[string]*spec.Container{}, removed: map[string]bool{}}
 	if err := r.look(ctx); err != nil {
 		return err
 	}
@@ -64,9 +64,6 @@ type run struct {
 	ids     map[string]string          // service → container
 	sent    map[string]*spec.Container // service → its container, as this run sent it
 	removed map[string]bool            // services of a dead supervisor
-
-	checking sync.Mutex
-	checked  map[string]*spec.Container // of sent, those that the supervisor has as they are
 
 	known engine.Reports // what the containers report of themselves
 }
@@ -203,7 +200,11 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 	r.mu.Lock()
 	r.sent[s.Service] = c
 	r.mu.Unlock()
-	return sv.Create(ctx, c)
+	err = sv.Create(ctx, c)
+	if other, ok := errors.AsType[*client.StoredError](err); ok {
+		return refuseStored(ctx, sv, c, other)
+	}
+	return err
 }
 
 // conflict marks a supervisor's error as an [engine.ConflictError] if the project
@@ -219,9 +220,6 @@ func conflict(err error) error {
 func (r *run) start(ctx context.Context, s engine.Step) error {
 	c, err := r.supervisor(ctx)
 	if err != nil {
-		return err
-	}
-	if err := r.checkStored(ctx, c, s.Service); err != nil {
 		return err
 	}
 	err = c.Start(ctx, s.Service)

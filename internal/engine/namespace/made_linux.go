@@ -45,8 +45,11 @@ func (r *run) compare(ctx context.Context, c *client.Client, s engine.Step, repo
 
 // spec returns the spec of a service that this run has started.
 func (r *run) spec(ctx context.Context, c *client.Client, service string) (*spec.Container, error) {
-	if k := r.sentAs(service); k != nil {
-		return k, nil
+	r.mu.Lock()
+	sent := r.sent[service]
+	r.mu.Unlock()
+	if sent != nil {
+		return sent, nil
 	}
 	all, err := c.List(ctx) // created by an earlier run
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
 )
 
 // What the supervisor has otherwise than it was sent is found by its field and promise.
@@ -41,7 +41,11 @@ func TestStored(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.change(&found)
-			got, err := stored(sent, &found)
+			has, err := json.Marshal(&found)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := stored(&client.StoredError{Sent: text, Stored: has})
 			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
 				t.Errorf("%v\n-want +got:\n%s", err, diff)
 			}
@@ -56,57 +60,52 @@ func TestStored(t *testing.T) {
 			t.Errorf("%s is not a field", name)
 		}
 	}
-	got, err := stored(sent, &spec.Container{Process: spec.Process{Env: []string{"TOKEN=secret2"}}})
-	if len(got) == 0 || err != nil || strings.Contains(fmt.Sprint(got), "secret") {
-		t.Errorf("values of the environment are shown: %v, %v", got, err)
-	}
-}
-
-// A container that the supervisor has otherwise is removed, and not started.
-func TestRealStored(t *testing.T) {
-	f := newFixture(t, nil, "one")
-	p := f.plan(t)
-	p.Steps = slices.DeleteFunc(p.Steps, func(s engine.Step) bool {
-		return s.Op == engine.OpStartContainer || s.Op == engine.OpWaitReady
-	})
-	for i := range p.Steps {
-		p.Steps[i].After = slices.DeleteFunc(p.Steps[i].After, func(id int) bool {
-			return !slices.ContainsFunc(p.Steps, func(s engine.Step) bool { return s.ID == id })
-		})
-	}
-	if err := f.e.Apply(t.Context(), p, nil); err != nil {
-		t.Fatal(err)
-	}
-	sent, err := f.e.one(t.Context(), f.name, "room", "")
+	text, err := json.Marshal(sent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := sent.Container
+	got, err := stored(&client.StoredError{Sent: text, Stored: []byte(`{"process":{"env":["TOKEN=secret2"]}}`)})
+	if len(got) == 0 || err != nil || strings.Contains(fmt.Sprint(got), "secret") {
+		t.Errorf("values of the environment are shown: %v, %v", got, err)
+	}
+	if got, err := stored(&client.StoredError{Sent: text}); len(got) < 5 || err != nil {
+		t.Errorf("a supervisor that says nothing: %v, %v", got, err)
+	}
+}
+
+// A container that the supervisor has otherwise is removed.
+func TestRealStored(t *testing.T) {
+	f := newFixture(t, nil, "one")
+	f.up(t)
 	one, err := f.e.one(t.Context(), f.name, "one", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	same := one.Container
-	k.Limits.Memory++
-	r := &run{e: f.e, p: f.plan(t), ids: map[string]string{}, sent: map[string]*spec.Container{"room": &k, "one": &same}, checked: map[string]*spec.Container{}}
-	sv, err := r.supervisor(t.Context())
+	sv, err := f.e.find(t.Context(), f.name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.checkStored(t.Context(), sv, "one"); err != nil || r.checked["one"] != &same || r.checked["room"] != nil {
-		t.Errorf("err = %v, checked %v", err, r.checked)
+	is := one.Container
+	has, err := json.Marshal(&is)
+	if err != nil {
+		t.Fatal(err)
 	}
-	err = r.start(t.Context(), engine.Step{Op: engine.OpStartContainer, Service: "room"})
+	if err := refuseStored(t.Context(), sv, &is, &client.StoredError{Sent: append(has, ' '), Stored: has}); err != nil {
+		t.Errorf("the same in other words: %v", err)
+	}
+	if _, err := f.e.one(t.Context(), f.name, "one", ""); err != nil {
+		t.Errorf("the same in other words: %v", err)
+	}
+	is.Limits.Memory++
+	sent, err := json.Marshal(&is)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = refuseStored(t.Context(), sv, &is, &client.StoredError{Sent: sent, Stored: has})
 	if refused, ok := errors.AsType[*engine.RefusedError](err); !ok || refused.Promise != "B5" {
 		t.Errorf("err = %v", err)
 	}
-	if _, err := f.e.one(t.Context(), f.name, "room", ""); err == nil {
+	if _, err := f.e.one(t.Context(), f.name, "one", ""); err == nil {
 		t.Error("the container is still there")
-	}
-	other := same
-	other.Limits.Memory++
-	r.sent["one"] = &other // created again
-	if err := r.checkStored(t.Context(), sv, "one"); err == nil {
-		t.Error("one that was created again is not compared")
 	}
 }

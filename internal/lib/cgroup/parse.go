@@ -22,6 +22,9 @@ func parseMounts(text string) []mount {
 	var list []mount
 	for line := range strings.Lines(text) {
 		left, right, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
+		if !strings.HasPrefix(right, "cgroup") {
+			continue
+		}
 		l, r := strings.Split(left, " "), strings.Split(right, " ")
 		if !ok || len(l) < 6 || len(r) < 3 || r[0] != "cgroup" && r[0] != "cgroup2" {
 			continue

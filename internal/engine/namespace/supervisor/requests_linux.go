@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"slices"
@@ -31,7 +32,7 @@ func (s *Supervisor) handle(ctx context.Context, r *api.Request) (api.Answer, *o
 	case api.OpList:
 		a.List = s.list()
 	case api.OpCreate:
-		a.Error = s.create(r.Container)
+		a.Stored, a.Error = s.create(r.Container)
 	case api.OpStart:
 		a.Error = s.startService(r.Service)
 	case api.OpReady:
@@ -81,22 +82,22 @@ func (s *Supervisor) list() []api.Seen {
 	return list
 }
 
-func (s *Supervisor) create(c *spec.Container) *api.Error {
+func (s *Supervisor) create(c *spec.Container) (stored json.RawMessage, _ *api.Error) {
 	if err := errors.Join(container.Check(c), check(c)); err != nil {
-		return failure(api.CodeInvalid, "%v", err)
+		return nil, failure(api.CodeInvalid, "%v", err)
 	}
 	sv, err := s.newcomer(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer sv.done()
 	if err := s.save(); err != nil { // merged with those of concurrent requests
 		if e := s.remove(sv); e != nil {
 			s.say("%v", e)
 		}
-		return failure(api.CodeFailed, "%v", err)
+		return nil, failure(api.CodeFailed, "%v", err)
 	}
-	return nil
+	return sv.form, nil
 }
 
 // newcomer adds a service, of which its caller then holds the turn.

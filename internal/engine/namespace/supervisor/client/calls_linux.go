@@ -1,7 +1,9 @@
 package client
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -35,9 +37,26 @@ func (c *Client) List(ctx context.Context) ([]api.Seen, error) {
 	return a.List, nil
 }
 
-// Create adds a container, which can then be started.
+// Create adds a container, which can then be started. It returns a [StoredError] if the
+// supervisor has it otherwise.
 func (c *Client) Create(ctx context.Context, container *spec.Container) error {
-	return c.do(ctx, api.Request{Op: api.OpCreate, Container: container})
+	sent, err := json.Marshal(container)
+	if err != nil {
+		return err
+	}
+	a, err := c.plain(ctx, api.Request{Op: api.OpCreate, Container: container})
+	if err == nil && !bytes.Equal(a.Stored, sent) {
+		err = &StoredError{Sent: sent, Stored: a.Stored}
+	}
+	return err
+}
+
+// StoredError means that a supervisor has a container otherwise than it was sent, as one of
+// another build may. Both are as JSON; Stored is nil if the supervisor doesn't say it.
+type StoredError struct{ Sent, Stored json.RawMessage }
+
+func (e *StoredError) Error() string {
+	return "the supervisor has the container otherwise than it was sent"
 }
 
 // Start starts a service and returns once its program is executed. It does nothing

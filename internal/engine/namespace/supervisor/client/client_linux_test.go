@@ -1,11 +1,15 @@
 package client
 
 import (
+	"bufio"
+	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 )
 
@@ -31,5 +35,45 @@ func TestAnotherUsers(t *testing.T) {
 	}
 	if c, err := Connect(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "another user's") {
 		t.Errorf("%v, %v", c, err)
+	}
+}
+
+// TestCreate: what a supervisor says that it has is what it was sent.
+func TestCreate(t *testing.T) {
+	c := &spec.Container{Version: spec.Version, Service: "one", Limits: spec.Limits{Memory: 1 << 20}}
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, stored string
+		same         bool
+	}{
+		{"the same", string(text), true},
+		{"another limit", strings.Replace(string(text), "1048576", "1048577", 1), false},
+		{"nothing", "", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			l, err := net.Listen("unix", dir+"/"+api.SocketName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			go func() {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				_, _ = bufio.NewReader(conn).ReadString('\n')
+				_ = json.NewEncoder(conn).Encode(api.Answer{Stored: json.RawMessage(tt.stored)})
+			}()
+			err = (&Client{dir: dir}).Create(t.Context(), c)
+			other, differs := errors.AsType[*StoredError](err)
+			if differs == tt.same || !differs && err != nil || differs && (string(other.Stored) != tt.stored || string(other.Sent) != string(text)) {
+				t.Errorf("%v: %+v", err, other)
+			}
+		})
 	}
 }
