@@ -3,7 +3,11 @@
 package e2e
 
 import (
+	"errors"
+	"io"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,18 +17,23 @@ import (
 )
 
 // onGVisor is a scenario whose worker runs on gVisor, with an engine of its own; nil: the
-// test runs elsewhere (scenario.Alone).
-func onGVisor(t *testing.T, intent string) *scenario.Scenario {
+// test runs elsewhere (scenario.Alone). Inbound are ports of the worker that are published.
+func onGVisor(t *testing.T, of func() *scenario.Scenario, inbound ...string) *scenario.Scenario {
 	t.Helper()
 	runsc := scenario.Runsc(t)
 	if !scenario.Alone(t) {
 		return nil
 	}
 	scenario.NewGVisorEngine(t, runsc)
-	s := scenario.New(t, "restricted", intent)
+	s := of()
 	s.Up()
-	s.OnGVisor("worker", "room")
+	s.OnGVisor("worker", "room", inbound...)
 	return s
+}
+
+func restrictedOnGVisor(t *testing.T, intent string) *scenario.Scenario {
+	t.Helper()
+	return onGVisor(t, func() *scenario.Scenario { return scenario.New(t, "restricted", intent) })
 }
 
 // closedOnGVisor are probes that are refused in every state of the room of a worker with
@@ -37,7 +46,7 @@ var closedOnGVisor = []string{
 // TestGVisorNetwork: another kernel, and the same network (B20, B23–B28).
 func TestGVisorNetwork(t *testing.T) {
 	scenario.OnlyDocker(t, "gVisor is a runtime of Docker's")
-	s := onGVisor(t, "a worker on gVisor has another kernel, and the names, addresses and denials of a worker that has this machine's")
+	s := restrictedOnGVisor(t, "a worker on gVisor has another kernel, and the names, addresses and denials of a worker that has this machine's")
 	if s == nil {
 		return
 	}
@@ -80,7 +89,7 @@ func TestGVisorNetwork(t *testing.T) {
 // TestGVisorLiveChange: ports open and close under a worker that runs on.
 func TestGVisorLiveChange(t *testing.T) {
 	scenario.OnlyDocker(t, "gVisor is a runtime of Docker's")
-	s := onGVisor(t, "a live change reaches a worker on gVisor, which runs on")
+	s := restrictedOnGVisor(t, "a live change reaches a worker on gVisor, which runs on")
 	if s == nil {
 		return
 	}
@@ -100,7 +109,7 @@ func TestGVisorLiveChange(t *testing.T) {
 // TestGVisorWithoutGuardOrOutlet: neither the guard's end nor the outlet's costs the worker.
 func TestGVisorWithoutGuardOrOutlet(t *testing.T) {
 	scenario.OnlyDocker(t, "gVisor is a runtime of Docker's")
-	s := onGVisor(t, "a worker on gVisor outlives guard and outlet, and what it connects to meanwhile waits")
+	s := restrictedOnGVisor(t, "a worker on gVisor outlives guard and outlet, and what it connects to meanwhile waits")
 	if s == nil {
 		return
 	}
@@ -122,5 +131,68 @@ func TestGVisorWithoutGuardOrOutlet(t *testing.T) {
 	}
 	if logs := s.Logs("worker"); strings.Contains(logs, "relay") {
 		t.Errorf("the worker said:\n%s", logs)
+	}
+}
+
+// TestGVisorPublished: a published port leads into the sandbox.
+func TestGVisorPublished(t *testing.T) {
+	scenario.OnlyDocker(t, "gVisor is a runtime of Docker's")
+	port := freePort(t)
+	s := onGVisor(t, func() *scenario.Scenario {
+		s := scenario.New(t, "ports", "a published port reaches a worker on gVisor, by the guard and the outlet")
+		s.Env = []string{"E2E_PORT=" + port}
+		return s
+	}, "8080")
+	if s == nil {
+		return
+	}
+	get := func() (string, error) {
+		client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+		r, err := client.Get("http://127.0.0.1:" + port + "/")
+		if err != nil {
+			return "", err
+		}
+		defer r.Body.Close()
+		b, err := io.ReadAll(r.Body)
+		return string(b), err
+	}
+	if body, err := get(); err == nil {
+		t.Errorf("nobody listens: %q", body)
+	}
+	for _, at := range []string{"127.0.0.1:8080", "[::1]:8080", "0.0.0.0:8080"} {
+		stop := s.Serve("worker", at, "from-the-worker")
+		if body, err := get(); err != nil || body != "from-the-worker" {
+			t.Errorf("a server at %s: %q %v", at, body, err)
+		}
+		s.Crash("outlet")
+		s.Eventually("the outlet is back", func() bool { body, err := get(); return err == nil && body == "from-the-worker" })
+		stop()
+	}
+}
+
+// TestGVisorLostMount: a read-only mount whose place the host takes away ends the worker once
+// something looks there (B3, B8).
+func TestGVisorLostMount(t *testing.T) {
+	scenario.OnlyDocker(t, "gVisor is a runtime of Docker's")
+	s := onGVisor(t, func() *scenario.Scenario {
+		s := scenario.At(t, "a worker on gVisor whose read-only mount is gone doesn't go on", withMount(aWorkshopInside))
+		s.Write("workers/worker.md", "---\nname: worker\ndescription: Reads.\nallowed-tools: [Read]\n---\nYou read.\n")
+		mkdir(t, s.Dir, ".vscode")
+		s.Chown()
+		return s
+	})
+	if s == nil {
+		return
+	}
+	s.Sees("worker", "write /workspace/.vscode/new -> EROFS|EACCES", `write /workspace/workshop.yaml text="no" -> EROFS|EACCES`, "write /workspace/other -> ok")
+	dir := filepath.Join(s.Dir, ".vscode")
+	if err := errors.Join(os.Rename(dir, dir+"~"), os.Mkdir(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	s.Chown()
+	_ = s.ProbeLoop(s.Inspect("worker"), "write /workspace/.vscode/new for=5s")
+	s.Eventually("the worker ended", func() bool { return s.Containers()["worker"].State == "exited" })
+	if logs := s.Logs("worker"); !strings.Contains(logs, "FAILED the mount at /workspace/.vscode is gone") {
+		t.Errorf("it said:\n%s", logs)
 	}
 }

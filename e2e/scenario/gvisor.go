@@ -49,8 +49,9 @@ func NewGVisorEngine(t *testing.T, program string, args ...string) *OwnEngine {
 }
 
 // OnGVisor makes a worker and its room, which are up, anew: the worker on gVisor, the room
-// with an outlet beside it. All else is as the project has it.
-func (s *Scenario) OnGVisor(worker, room string) {
+// with an outlet beside it, which carries connections to the worker's inbound ports. All
+// else is as the project has it.
+func (s *Scenario) OnGVisor(worker, room string, inbound ...string) {
 	s.Helper()
 	ctx := context.Background()
 	m := s.machine.(*dockerMachine)
@@ -86,8 +87,11 @@ func (s *Scenario) OnGVisor(worker, room string) {
 	ready(room)
 
 	labels := map[string]string{"com.docker.compose.project": s.Project, "com.docker.compose.service": "outlet"}
-	start("outlet", &container.Config{Image: rc.Image, User: "65531:65531", Labels: labels,
-		Entrypoint: []string{"/workshop-init", "outlet", "--socket", "/run/outlet/outlet.sock"}},
+	outlet := []string{"/workshop-init", "outlet", "--socket", "/run/outlet/outlet.sock"}
+	for _, port := range inbound {
+		outlet = append(outlet, "--inbound", port)
+	}
+	start("outlet", &container.Config{Image: rc.Image, User: "65531:65531", Labels: labels, Entrypoint: outlet},
 		&container.HostConfig{NetworkMode: joined, CapDrop: []string{"ALL"}, ReadonlyRootfs: true, SecurityOpt: rh.SecurityOpt,
 			RestartPolicy: container.RestartPolicy{Name: "unless-stopped"}, Runtime: rh.Runtime,
 			Mounts: []mount.Mount{volume("outlet", "/run/outlet", false)}})
