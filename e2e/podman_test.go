@@ -4,9 +4,12 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -136,4 +139,49 @@ func TestB02_AnnotationsOfAnImage(t *testing.T) {
 	s.Up()
 	s.Sees("worker", "syscall keyctl -> EPERM|ENOSYS")
 	s.Expect(0, "down")
+}
+
+// TestPodmanSplitsLines: conmon reads 8 KiB at once, and calls what it has of the last line a
+// part, of which podman gives the time as well.
+func TestPodmanSplitsLines(t *testing.T) {
+	scenario.OnlyPodman(t, "its conmon can be held up, so that it reads many lines at once")
+	s := shown(t, "events that the guard reports at once are all in a log that is followed")
+	s.Up()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.Pid("guard")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conmon, err := strconv.Atoi(strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(conmon, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Kill(conmon, syscall.SIGCONT) }()
+	const n = 100
+	var probes []string
+	for i := range n {
+		probes = append(probes, fmt.Sprintf("dns 127.0.0.1 n%d.example.org A -> NXDOMAIN", i))
+	}
+	s.Sees("one", probes...)
+	if err := syscall.Kill(conmon, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(t.TempDir(), "log")
+	out, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd := s.Command(t.Context(), "firewall", "log", "-f")
+	cmd.Stdout = out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Signal(syscall.SIGINT); _ = cmd.Wait() }()
+	s.Eventually("all events are followed", func() bool {
+		b, err := os.ReadFile(log)
+		return err == nil && bytes.Count(b, []byte(`"deny"`)) == n
+	})
 }

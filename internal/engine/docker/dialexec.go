@@ -29,7 +29,7 @@ func (e *Engine) dialExec(ctx context.Context, id string, command []string, mine
 	r, w := io.Pipe()
 	go func() {
 		var problem lastWords
-		err := copyFrames(&answers{w: w, problem: &problem, mine: mine}, &problem, conn.Reader)
+		err := copyFrames(&answers{w: w, problem: &problem, mine: mine}, &problem, conn.Reader, false)
 		if text := strings.TrimSpace(problem.String()); err == nil && text != "" {
 			err = &saidError{text}
 		}

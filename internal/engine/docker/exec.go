@@ -168,7 +168,7 @@ func (s *execution) copyOutput() error {
 		_, err := io.Copy(s.out, s.conn.Reader)
 		return err
 	}
-	return copyFrames(s.out, errOut, s.conn.Reader)
+	return copyFrames(s.out, errOut, s.conn.Reader, false)
 }
 
 // begun reports whether the command was started; a process stopped before exec

@@ -21,10 +21,15 @@ const (
 // frames of a stream and a size, to out and errOut. A frame is never held as a whole, as the
 // client's demultiplexer (stdcopy) does: its size is what the engine says it is. The end
 // within a frame is the end.
-func copyFrames(out, errOut io.Writer, from io.Reader) error {
+//
+// With stamped, each frame begins with a time and a space. A long line is several frames, and
+// so is one that podman's conmon read the beginning of; of those only the first has its time
+// written.
+func copyFrames(out, errOut io.Writer, from io.Reader, stamped bool) error {
 	r := bufio.NewReaderSize(from, 32<<10)
 	buf := make([]byte, 32<<10)
 	var head [8]byte
+	var within [frameError]bool // a line of the stream
 	for {
 		if _, err := io.ReadFull(r, head[:]); err != nil {
 			return ended(err)
@@ -40,6 +45,13 @@ func copyFrames(out, errOut io.Writer, from io.Reader) error {
 		default:
 			return fmt.Errorf("the engine sends output of an unknown stream, %d", head[0])
 		}
+		for skip := stamped && within[head[0]]; skip && left > 0; left-- {
+			b, err := r.ReadByte()
+			if err != nil {
+				return ended(err)
+			}
+			skip = b != ' '
+		}
 		for left > 0 {
 			n, err := io.ReadFull(r, buf[:min(left, int64(len(buf)))])
 			if _, failed := to.Write(buf[:n]); failed != nil {
@@ -48,6 +60,7 @@ func copyFrames(out, errOut io.Writer, from io.Reader) error {
 			if err != nil {
 				return ended(err)
 			}
+			within[head[0]] = buf[n-1] != '\n'
 			left -= int64(n)
 		}
 	}

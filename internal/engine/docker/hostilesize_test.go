@@ -68,7 +68,7 @@ func TestHostileSizes(t *testing.T) {
 			return err
 		}
 		defer conn.Close()
-		return copyFrames(io.Discard, io.Discard, conn.Reader)
+		return copyFrames(io.Discard, io.Discard, conn.Reader, false)
 	}
 	for _, tc := range []struct {
 		name  string
@@ -251,20 +251,28 @@ func TestCopyFrames(t *testing.T) {
 		n := len(text)
 		return string([]byte{stream, 0, 0, 0, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}) + text
 	}
-	for _, tc := range []struct{ name, in, out, err, problem string }{
+	for _, tc := range []struct {
+		name, in, out, err, problem string
+		stamped                     bool
+	}{
 		{name: "two streams", in: frame(1, "a") + frame(2, "b") + frame(0, "c") + frame(1, ""), out: "ac", err: "b"},
 		{name: "longer than the buffer", in: frame(1, long) + frame(2, "b"), out: long, err: "b"},
 		{name: "no frame", in: ""},
 		{name: "half a head", in: frame(1, "a") + "\x01\x00", out: "a"},
 		{name: "half a frame", in: frame(1, "abc")[:9], out: "a"},
 		{name: "the engine's error", in: frame(1, "a") + frame(3, "no\x1b[2J\n"), out: "a", problem: "the engine: no\x1b[2J"},
+		{name: "times", stamped: true, in: frame(1, "1Z a\n") + frame(1, "2Z \n") + frame(1, "3Z b\n"), out: "1Z a\n2Z \n3Z b\n"},
+		{name: "times of parts of a line", stamped: true, in: frame(1, "1Z a") + frame(1, "2Z b c") + frame(1, "3Z \n") + frame(1, "4Z d\n"), out: "1Z ab c\n4Z d\n"},
+		{name: "times of parts of two streams", stamped: true, in: frame(1, "1Z a") + frame(2, "2Z b") + frame(1, "3Z c\n") + frame(2, "4Z d\n"), out: "1Z ac\n", err: "2Z bd\n"},
+		{name: "a part that is half a time", stamped: true, in: frame(1, "1Z a") + frame(1, "2Z"), out: "1Z a"},
+		{name: "parts without times", in: frame(1, "a b") + frame(1, "c d\n"), out: "a bc d\n"},
 		{name: "an unknown stream", in: frame(7, "a"), problem: "the engine sends output of an unknown stream, 7"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, r := range []io.Reader{strings.NewReader(tc.in), &oneByte{tc.in}} {
 				var out, errOut bytes.Buffer
 				problem := ""
-				if err := copyFrames(&out, &errOut, r); err != nil {
+				if err := copyFrames(&out, &errOut, r, tc.stamped); err != nil {
 					problem = err.Error()
 				}
 				if out.String() != tc.out || errOut.String() != tc.err || problem != tc.problem {

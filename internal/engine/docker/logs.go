@@ -38,7 +38,7 @@ func (e *Engine) logsOf(ctx context.Context, c engine.Container, o engine.LogsOp
 	if info.Config.Tty {
 		_, err = io.Copy(stdout, r)
 	} else {
-		err = copyFrames(stdout, stderr, r)
+		err = copyFrames(stdout, stderr, r, o.Timestamps)
 	}
 	return err
 }

@@ -77,7 +77,7 @@ func (rd *readiness) read(r io.Reader, tty bool) {
 		_, _ = io.Copy(out, r)
 		return
 	}
-	_ = copyFrames(out, rd, r)
+	_ = copyFrames(out, rd, r, false)
 }
 
 // hear parses one line of stdout.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/llmdo/workshop/internal/engine"
@@ -26,6 +27,7 @@ func (e *Engine) Logs(ctx context.Context, project string, services []string, o 
 		return err
 	}
 	return engine.WriteLogs(ctx, seen, services, o, func(ctx context.Context, c engine.Container, stdout, stderr io.Writer) error {
+		times := stamps{}
 		err := logfile.Read(ctx, filepath.Join(e.dir(project), api.LogDir, c.Service), options, func(entry logfile.Entry) error {
 			w := stdout
 			if entry.Stream == logfile.Stderr {
@@ -33,7 +35,7 @@ func (e *Engine) Logs(ctx context.Context, project string, services []string, o 
 			}
 			text := entry.Text
 			if o.Timestamps {
-				text = entry.Time.Format(timestamp) + " " + text
+				text = times.add(entry)
 			}
 			_, err := io.WriteString(w, text)
 			return err
@@ -47,6 +49,19 @@ func (e *Engine) Logs(ctx context.Context, project string, services []string, o 
 
 // timestamp is Docker's layout of times before log lines.
 const timestamp = "2006-01-02T15:04:05.000000000Z07:00"
+
+// stamps writes the time before each line. It holds the streams whose last entry was no end of
+// a line.
+type stamps map[string]bool
+
+func (s stamps) add(e logfile.Entry) string {
+	within := s[e.Stream]
+	s[e.Stream] = !strings.HasSuffix(e.Text, "\n")
+	if within {
+		return e.Text
+	}
+	return e.Time.Format(timestamp) + " " + e.Text
+}
 
 // logOptions parses --tail and --since as Docker does.
 func logOptions(o engine.LogsOptions, now time.Time) (logfile.Options, error) {
