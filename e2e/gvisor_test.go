@@ -196,3 +196,27 @@ func TestGVisorLostMount(t *testing.T) {
 		t.Errorf("it said:\n%s", logs)
 	}
 }
+
+// TestGVisorRegisteredOtherwise: with flags that don't fit, a worker ends before anything can
+// be started in it, and says which one it needs.
+func TestGVisorRegisteredOtherwise(t *testing.T) {
+	scenario.OnlyDocker(t, "gVisor is a runtime of Docker's")
+	runsc := scenario.Runsc(t)
+	if !scenario.Alone(t) {
+		return
+	}
+	scenario.NewGVisorEngine(t, runsc, "--host-uds=none", "--network=none", "--network=host")
+	for _, tt := range []struct{ runtime, want string }{
+		{"host-uds-none", "FAILED the outlet can't be reached (dial unix /run/outlet/outlet.sock: connect: connection refused): look at the logs of the service outlet, and register the worker's runtime with --host-uds=open\n"},
+		{"network-none", "FAILED not every address is the worker's own (listen udp4 1.1.1.1:0: bind: cannot assign requested address): register its runtime with --network=sandbox\n"},
+		{"network-host", "FAILED not every address is the worker's own (listen udp4 1.1.1.1:0: bind: cannot assign requested address): register its runtime with --network=sandbox\n"},
+	} {
+		t.Run(tt.runtime, func(t *testing.T) {
+			s := scenario.New(t, "restricted", "a worker whose runtime is registered with other flags isn't ready: "+tt.runtime)
+			s.Up()
+			if logs := s.TryOnGVisor(tt.runtime, "worker", "room"); !strings.HasSuffix(logs, tt.want) {
+				t.Errorf("it said\n%swant\n%s", logs, tt.want)
+			}
+		})
+	}
+}

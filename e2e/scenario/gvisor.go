@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -22,8 +21,8 @@ import (
 	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
-// gvisorRuntime is the name under which gVisor's runtime is registered.
-const gvisorRuntime = "workshop-runsc"
+// GVisor is the name under which gVisor's runtime is registered.
+const GVisor = "workshop-runsc"
 
 // Runsc builds gVisor's runtime, or finds it built.
 func Runsc(t *testing.T) string {
@@ -33,11 +32,19 @@ func Runsc(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// NewGVisorEngine is [NewEngine] with gVisor's runtime.
-func NewGVisorEngine(t *testing.T, program string, args ...string) *OwnEngine {
+// NewGVisorEngine is [NewEngine] with gVisor's runtime as [GVisor], and once more under the
+// name of each other flag.
+func NewGVisorEngine(t *testing.T, program string, flags ...string) *OwnEngine {
 	t.Helper()
-	args = append([]string{"--host-uds=open", "--network=sandbox"}, args...)
-	b, err := json.Marshal(map[string]any{"runtimes": map[string]any{gvisorRuntime: map[string]any{"path": program, "runtimeArgs": args}}})
+	runtimes := map[string]any{}
+	for _, flag := range append([]string{""}, flags...) {
+		name, args := GVisor, []string{"--host-uds=open", "--network=sandbox"}
+		if flag != "" {
+			name, args = strings.Trim(strings.ReplaceAll(flag, "=", "-"), "-"), append(args, flag)
+		}
+		runtimes[name] = map[string]any{"path": program, "runtimeArgs": args}
+	}
+	b, err := json.Marshal(map[string]any{"runtimes": runtimes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +59,15 @@ func NewGVisorEngine(t *testing.T, program string, args ...string) *OwnEngine {
 // with an outlet beside it, which carries connections to the worker's inbound ports. All
 // else is as the project has it.
 func (s *Scenario) OnGVisor(worker, room string, inbound ...string) {
+	s.Helper()
+	if logs := s.TryOnGVisor(GVisor, worker, room, inbound...); !strings.HasSuffix(logs, "READY\n") {
+		s.Fatalf("%s: %s", worker, logs)
+	}
+}
+
+// TryOnGVisor is [Scenario.OnGVisor] for a worker that may fail: it returns its log once it
+// is ready or has failed. The runtime is GVisor's under that name.
+func (s *Scenario) TryOnGVisor(runtime, worker, room string, inbound ...string) (logs string) {
 	s.Helper()
 	ctx := context.Background()
 	m := s.machine.(*dockerMachine)
@@ -70,21 +86,19 @@ func (s *Scenario) OnGVisor(worker, room string, inbound ...string) {
 		s.must(m.client.ContainerStart(ctx, made.ID, container.StartOptions{}))
 		return made.ID
 	}
-	ready := func(service string) {
-		s.Eventually(service+" is ready", func() bool {
-			logs := s.Logs(service)
-			if strings.Contains(logs, "FAILED") {
-				s.Fatalf("%s: %s", service, logs)
-			}
-			return strings.HasSuffix(logs, "READY\n")
+	said := func(service string) (logs string) {
+		s.Eventually(service+" is ready or failed", func() bool {
+			logs = s.Logs(service)
+			return strings.Contains(logs, "READY\n") || strings.Contains(logs, "FAILED")
 		})
+		return logs
 	}
 
 	wc, wh := take(worker)
 	rc, rh := take(room)
 	rc.Entrypoint = append(rc.Entrypoint, "--outlet", "--every-address")
 	joined := container.NetworkMode("container:" + start(room, rc, rh))
-	ready(room)
+	said(room)
 
 	labels := map[string]string{"com.docker.compose.project": s.Project, "com.docker.compose.service": "outlet"}
 	outlet := []string{"/workshop-init", "outlet", "--socket", "/run/outlet/outlet.sock"}
@@ -95,10 +109,10 @@ func (s *Scenario) OnGVisor(worker, room string, inbound ...string) {
 		&container.HostConfig{NetworkMode: joined, CapDrop: []string{"ALL"}, ReadonlyRootfs: true, SecurityOpt: rh.SecurityOpt,
 			RestartPolicy: container.RestartPolicy{Name: "unless-stopped"}, Runtime: rh.Runtime,
 			Mounts: []mount.Mount{volume("outlet", "/run/outlet", false)}})
-	ready("outlet")
+	said("outlet")
 
 	wc.Hostname, wc.Domainname = "", ""
-	wh.Runtime, wh.NetworkMode = gvisorRuntime, joined
+	wh.Runtime, wh.NetworkMode = runtime, joined
 	at := slices.Index(wc.Entrypoint, "--room")
 	wc.Entrypoint = slices.Insert(wc.Entrypoint, at+1, "--relay", "/run/outlet/outlet.sock")
 	wh.Mounts = append(wh.Mounts, volume("outlet", "/run/outlet", true))
@@ -111,7 +125,7 @@ func (s *Scenario) OnGVisor(worker, room string, inbound ...string) {
 	wh.Binds = slices.DeleteFunc(wh.Binds, func(b string) bool { return strings.Contains(b, ":"+filepath.Dir(compose.InitPath)) })
 	m.readable(s, rc.Image, filepath.Dir(compose.InitPath))
 	start(worker, wc, wh)
-	ready(worker)
+	return said(worker)
 }
 
 // readable makes a volume with workshop-init that everybody may read.
@@ -120,7 +134,7 @@ func (m *dockerMachine) readable(s *Scenario, image, dir string) {
 	c, err := m.client.ContainerCreate(ctx, &container.Config{Image: image}, &container.HostConfig{
 		Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: s.Project + "_readable", Target: dir}}}, nil, nil, "")
 	s.must(err)
-	program, err := os.ReadFile(filepath.Join(s.Bin, "workshop-init-linux-"+runtime.GOARCH))
+	program, err := os.ReadFile(s.Init())
 	s.must(err)
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)

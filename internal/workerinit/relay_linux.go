@@ -19,7 +19,7 @@ var relayPorts = []uint16{53, 80, 443, firewall.PortProxy,
 	20, 21, 22, 23, 25, 110, 119, 143, 389, 445, 465, 554, 563, 587, 636, 853, 873, 989, 990, 993, 995}
 
 // outletTimeout bounds the wait for the outlet, which is ready before a worker starts.
-const outletTimeout = 10 * time.Second
+const outletTimeout = 5 * time.Second
 
 // startRelay connects to the outlet before anything else can, and starts the relay, which
 // connects again whenever the connection ended.
@@ -30,6 +30,10 @@ func startRelay(ctx context.Context, o Options, stderr io.Writer) error {
 	first, err := dialFirst(ctx, o.Timeout, dial)
 	if err != nil {
 		return fmt.Errorf("the outlet can't be reached (%w): look at the logs of the service outlet, and register the worker's runtime with --host-uds=open", err)
+	}
+	if err := everyAddress(); err != nil {
+		first.Close()
+		return fmt.Errorf("not every address is the worker's own (%w): register its runtime with --network=sandbox", err)
 	}
 	var next atomic.Pointer[io.ReadWriteCloser]
 	next.Store(&first)
@@ -44,6 +48,19 @@ func startRelay(ctx context.Context, o Options, stderr io.Writer) error {
 		},
 	})
 	return err
+}
+
+// everyAddress returns an error unless addresses of both halves of IPv4 are local: what the
+// worker connects to would not come to the relay.
+func everyAddress() error {
+	for _, a := range []net.IP{net.IPv4(1, 1, 1, 1), net.IPv4(198, 51, 100, 1)} {
+		c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: a})
+		if err != nil {
+			return err
+		}
+		c.Close()
+	}
+	return nil
 }
 
 // dialFirst dials until it succeeds, or a timeout ends (0: only that of outlets does).

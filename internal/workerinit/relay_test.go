@@ -126,6 +126,23 @@ func TestRelay(t *testing.T) {
 	}
 }
 
+// TestRelayWithoutAddresses: what the worker connects to would go elsewhere.
+func TestRelayWithoutAddresses(t *testing.T) {
+	socket := filepath.Join(shared(t), "outlet.sock")
+	outside, err := testnet.NewNS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { outside.Close() })
+	g := start(t, "--room", "--relay", socket)
+	g.inside(func() error { return exec.Command("ip", "link", "set", "lo", "up").Run() })
+	startOutlet(t, outside, socket)
+	want := "FAILED not every address is the worker's own (listen udp4 1.1.1.1:0: bind: cannot assign requested address): register its runtime with --network=sandbox"
+	if line := g.expect("FAILED "); line != want {
+		t.Errorf("said %q, want %q", line, want)
+	}
+}
+
 // TestRelayWithoutAnOutlet: the error has all that is wrong and what to do.
 func TestRelayWithoutAnOutlet(t *testing.T) {
 	socket := filepath.Join(shared(t), "outlet.sock")
