@@ -66,6 +66,7 @@ func TestRemoveWhileItEnds(t *testing.T) {
 		{"removed", nil, 1, true},
 		{"it ended", []string{ended}, 2, true},
 		{"twice", []string{ended, ended}, 2, false},
+		{"mounted", []string{"removing container root filesystem: 1 error occurred: unlinkat /c/userdata/shm: device or resource busy"}, 2, true},
 		{"another failure", []string{"no space"}, 1, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

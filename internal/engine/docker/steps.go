@@ -264,11 +264,15 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 	return r.startError(s.Service, r.e.cli.ContainerStart(ctx, id, container.StartOptions{}))
 }
 
-// forceRemove removes a container, twice if podman fails since it ended before its SIGKILL.
+// forceRemove removes a container. It asks podman twice where that fails though the container
+// is as good as gone: it ended before podman's SIGKILL, or its /dev/shm was still mounted, since
+// podman itself was killed while it started it. Then podman removes the directory twice at the
+// same time, once without unmounting, and forgets the container (containers/storage:
+// store.go, DeleteContainer; libpod/runtime_ctr.go, removeContainer).
 func (e *Engine) forceRemove(ctx context.Context, id string) (err error) {
 	for range 2 {
 		err = e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
-		if err == nil || !strings.Contains(err.Error(), "container state improper") {
+		if err == nil || !strings.Contains(err.Error(), "container state improper") && !strings.Contains(err.Error(), "/userdata/shm: device or resource busy") {
 			break
 		}
 	}
