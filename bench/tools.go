@@ -106,14 +106,15 @@ func (r *room) open() (err error) {
 		return problems
 	}
 	r.w = w
-	if r.here, err = docker.New(b.ctx, docker.Options{Lookup: os.LookupEnv}); err != nil {
+	compared := engine.Compared{Dir: filepath.Join(b.dir, "state/workshop/projects")}
+	if r.here, err = docker.New(b.ctx, docker.Options{Lookup: os.LookupEnv, Compared: compared}); err != nil {
 		return err
 	}
 	at, err := r.forward()
 	if err != nil {
 		return err
 	}
-	if r.far, err = docker.New(b.ctx, docker.Options{Host: at, Lookup: os.LookupEnv}); err != nil {
+	if r.far, err = docker.New(b.ctx, docker.Options{Host: at, Lookup: os.LookupEnv, Compared: compared}); err != nil {
 		return err
 	}
 	r.log, err = audit.Open(filepath.Join(b.dir, "audit.jsonl"), toolsProject, nil)

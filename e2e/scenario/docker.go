@@ -27,6 +27,7 @@ import (
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/e2e/ownengine"
+	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/docker"
 	"github.com/llmdo/workshop/internal/probe"
 )
@@ -207,7 +208,7 @@ func (m *dockerMachine) early(_ *Scenario, c Container, probes []string) ([]prob
 }
 
 func (m *dockerMachine) session(s *Scenario, worker string) (io.ReadWriteCloser, error) {
-	e, err := docker.New(s.Context(), docker.Options{Lookup: os.LookupEnv})
+	e, err := docker.New(s.Context(), docker.Options{Lookup: os.LookupEnv, Compared: engine.Compared{Dir: m.caller.records()}})
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +257,7 @@ func (m *dockerMachine) clean(s *Scenario) {
 		}
 	}
 	if m.podman != nil {
-		_ = os.RemoveAll(filepath.Join(m.caller.state(), "workshop/projects", s.Project))
+		_ = os.RemoveAll(filepath.Join(m.caller.records(), s.Project))
 		removeRuntime(s, filepath.Join(m.caller.runtime(), "workshop"))
 		return
 	}

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/namespace"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/logfile"
@@ -297,6 +298,7 @@ func (m *namespaceMachine) session(s *Scenario, worker string) (rwc io.ReadWrite
 	err = m.lab.caller.as(func() error {
 		e, err := namespace.New(s.Context(), namespace.Options{
 			StateDir: filepath.Dir(m.dir(s.Project)), CacheDir: filepath.Join(m.lab.caller.home, ".cache/workshop"), Lookup: os.LookupEnv,
+			Compared: engine.Compared{Dir: m.lab.caller.records()},
 		})
 		if err == nil {
 			rwc, err = e.Session(s.Context(), s.Project, worker, "")

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/lib/safetar"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
 )
@@ -30,6 +31,10 @@ func (env *Env) connectForCopy(ctx context.Context, worker string) (*Running, er
 		if c.Service == worker && (c.Role == compose.RoleRoom.String() || c.Role == compose.RoleGuard.String()) {
 			e.Close()
 			return nil, Fail(CodeRefused, "cp: %s is the workshop's %s, and files are copied from and to workers only", worker, c.Role)
+		}
+		if c.Service == worker && c.NotCompared {
+			e.Close()
+			return nil, EngineError(engine.RefuseNotCompared(worker))
 		}
 	}
 	return e, nil

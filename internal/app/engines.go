@@ -45,12 +45,13 @@ type EngineOptions struct {
 
 // Engines connects to the engines that there are.
 func Engines(ctx context.Context, name string, o EngineOptions) (engine.Engine, error) {
+	compared := engine.Compared{Dir: recordsIn(o.StateDir)}
 	init := initimage.Default().Else(initbuild.For(ctx, initbuild.Options{CacheDir: o.CacheDir, Lookup: o.Lookup, Say: o.Say}))
 	switch name {
 	case "", promise.Docker, promise.Podman:
 		own := docker.Options{
 			Host: o.Endpoint, Context: o.Context, Init: init, Lookup: o.Lookup, ApproveBuild: dockerBuild(o.ApproveBuild),
-			WithoutLimits: o.WithoutLimits, CgroupV1: o.Podman.CgroupV1,
+			WithoutLimits: o.WithoutLimits, CgroupV1: o.Podman.CgroupV1, Compared: compared,
 		}
 		if o.Context != "" {
 			own.Host = "" // it has precedence
@@ -65,7 +66,7 @@ func Engines(ctx context.Context, name string, o EngineOptions) (engine.Engine, 
 			own.StateDir, own.CacheDir = filepath.Join(o.StateDir, promise.Namespace), o.CacheDir
 		}
 		own.Init, own.Version, own.Lookup, own.Project, own.WithoutLimits = init, o.Version, o.Lookup, o.Project, o.WithoutLimits
-		own.Attached, own.Say = o.Attached, o.Say
+		own.Attached, own.Say, own.Compared = o.Attached, o.Say, compared
 		e, err := namespace.New(ctx, own)
 		if err != nil {
 			return nil, err

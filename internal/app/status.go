@@ -64,6 +64,9 @@ type ContainerStatus struct {
 	// Stale says that the worker's room was restarted, so that the worker has no
 	// network until `up`.
 	Stale bool `json:"stale,omitempty"`
+	// NotCompared says that it runs, and was not compared with what was asked for since its
+	// start.
+	NotCompared bool `json:"not_compared,omitempty"`
 	// LiveChanges of the policy, which the guard has in addition to the file.
 	LiveChanges int `json:"live_changes,omitempty"`
 	// Credentials are those that the worker's lines and agents have.
@@ -144,7 +147,7 @@ func statusOf(seen engine.Observed, w *workshop.Workshop, ports Ports, granted m
 		p := ContainerStatus{
 			Name: c.Name, Service: c.Service, Role: c.Role, State: c.State, ExitCode: c.ExitCode, WhyEnded: c.WhyEnded(),
 			Image: c.Image, Ports: c.Ports, MadeBy: "workshop", Silent: c.Silent, ID: c.ID,
-			Stale: len(Stale(seen, c.Service)) > 0,
+			Stale: len(Stale(seen, c.Service)) > 0, NotCompared: c.NotCompared,
 		}
 		if !c.Started.IsZero() {
 			started := c.Started.UTC()

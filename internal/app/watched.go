@@ -15,11 +15,14 @@ import (
 )
 
 // recordsDir has the records of what is up; "" without a home directory.
-func (env *Env) recordsDir() string {
-	if dir := env.StateDir(); dir != "" {
-		return filepath.Join(dir, "projects")
+func (env *Env) recordsDir() string { return recordsIn(env.StateDir()) }
+
+// recordsIn is the directory of records in a state directory.
+func recordsIn(state string) string {
+	if state == "" {
+		return ""
 	}
-	return ""
+	return filepath.Join(state, "projects")
 }
 
 // Record is what was noted of a project when it was brought up; nil for nothing.

@@ -256,6 +256,9 @@ type Container struct {
 	NotHeld []string
 	// OneOff is a container of `docker compose run`, or a helper.
 	OneOff bool
+	// NotCompared: it runs, and was not compared with what was asked for since its start
+	// ([Compared]).
+	NotCompared bool
 	// Silent: the engine lists it but doesn't respond to requests about it
 	// ([SilentError]).
 	Silent bool

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -96,6 +97,9 @@ func ReadKernel() Kernel {
 	}
 	return r.Kernel
 }
+
+// BootID returns the machine's boot ID; "" if it can't be read.
+func BootID() string { return strings.TrimSpace(procinfo.Read("/proc/sys/kernel/random/boot_id")) }
 
 // ReadLimits reads the limits of a process's control groups, where these are visible.
 func ReadLimits(pid int) (*Limits, error) {

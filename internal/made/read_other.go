@@ -7,5 +7,8 @@ import "errors"
 // ReadKernel returns nothing: containers are elsewhere.
 func ReadKernel() Kernel { return Kernel{} }
 
+// BootID returns nothing, too.
+func BootID() string { return "" }
+
 // ReadLimits returns an error: control groups are Linux's.
 func ReadLimits(int) (*Limits, error) { return nil, errors.New("control groups are Linux's") }

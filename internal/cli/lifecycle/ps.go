@@ -70,6 +70,11 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 		if stale := app.Stale(s.Observed, ""); len(stale) > 0 {
 			a.Say("%s", app.StaleText(stale))
 		}
+		for _, c := range s.Containers {
+			if c.NotCompared {
+				a.Say("%s was not compared with what was asked for since its start: `workshop up` does it", app.Printable(c.Service))
+			}
+		}
 	}
 	if err != nil {
 		return err

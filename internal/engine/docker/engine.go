@@ -33,6 +33,8 @@ type Options struct {
 	WithoutLimits bool
 	// CgroupV1 goes on where podman shows workers the names of their cgroups (B6).
 	CgroupV1 bool
+	// Compared notes what was compared with what was asked for.
+	Compared engine.Compared
 	// Init is the set of workshop-init programs; nil: the embedded one.
 	Init *initimage.Set
 }

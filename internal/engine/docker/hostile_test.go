@@ -38,8 +38,11 @@ func engineOf(t testing.TB, h http.Handler) *Engine {
 	server := &http.Server{Handler: h}
 	go server.Serve(l)
 	t.Cleanup(func() { server.Close() })
-	e, err := New(t.Context(), Options{Host: "unix://" + path, WithoutLimits: true, CgroupV1: true})
+	e, err := New(t.Context(), Options{Host: "unix://" + path, WithoutLimits: true, CgroupV1: true, Compared: engine.Compared{Dir: t.TempDir()}})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.opts.Compared.Keep("p", "w", startOf(hostileID, neverFinished)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
@@ -237,10 +240,12 @@ func hostileCalls(ctx context.Context, e *Engine) {
 	_ = e.said(ctx, hostileID)
 	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond) // it waits for the container
 	defer cancel()
-	_ = e.alreadyReady(short, hostileID, "w", &compose.Compiled{Project: &composetypes.Project{Name: "p"}, Roles: map[string]compose.Role{"w": compose.RoleWorker}})
-	r := &run{e: e}
+	c := &compose.Compiled{Project: &composetypes.Project{Name: "p"}, Roles: map[string]compose.Role{"w": compose.RoleWorker}}
+	r := &run{e: e, asked: map[string]*creation{}, p: &engine.Plan{Project: "p", Compiled: c, Desired: engine.Desired{Compiled: c}}}
+	r.runner = &engine.Runner{Plan: r.p}
+	_ = r.alreadyReady(short, engine.Step{Service: "w"}, hostileID)
+	_ = r.compareAgain(ctx, engine.Step{Service: "w"}, hostileID, &readiness{made: "{}"})
 	_ = r.verdict(ctx, newReadiness(nil), hostileID, "w")
-	r.p = &engine.Plan{Project: "p"}
 	_ = r.taken(ctx, "p-w-1", io.EOF)
 }
 

@@ -21,6 +21,7 @@ type worker struct {
 	container engine.Container
 	pid       int    // of its main process, in the engine's PID namespace
 	user      string // of its processes
+	start     string // the name of this start of it
 	dialIn    string // its dial-in directory on this machine; "": none
 }
 
@@ -54,7 +55,7 @@ func (e *Engine) lookAt(ctx context.Context, id, project, service string) (worke
 	if err != nil {
 		return worker{}, e.explain(err)
 	}
-	w := worker{pid: i.State.Pid, user: i.Config.User}
+	w := worker{pid: i.State.Pid, user: i.Config.User, start: startOf(i.ID, i.State.FinishedAt)}
 	for _, m := range i.Mounts {
 		w.mount(project, service, string(m.Type), m.Source, m.Destination, m.RW)
 	}
@@ -92,8 +93,8 @@ type inspection struct {
 	ID    string `json:"Id"`
 	Name  string
 	State struct {
-		Status string
-		Pid    int
+		Status, FinishedAt string
+		Pid                int
 	}
 	Config struct {
 		User   string
@@ -107,7 +108,7 @@ type inspection struct {
 
 func (i *inspection) worker(project, service string) worker {
 	l := i.Config.Labels
-	w := worker{pid: i.State.Pid, user: i.Config.User, container: engine.Container{
+	w := worker{pid: i.State.Pid, user: i.Config.User, start: startOf(i.ID, i.State.FinishedAt), container: engine.Container{
 		ID: i.ID, Name: strings.TrimPrefix(i.Name, "/"), Service: l[engine.LabelService], Role: l[compose.LabelRole],
 		State: stateOf(i.State.Status), Directory: engine.ProjectDirectory(l),
 	}}

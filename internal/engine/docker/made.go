@@ -20,12 +20,9 @@ import (
 )
 
 // compare compares what a container of a step reports of itself, before it is ready, with
-// what was asked of the engine. One that differs is removed, and the error is an
-// [engine.RefusedError].
-//
-// Nothing compares a container that the engine starts again by itself, such as a guard
-// that crashed, or `docker restart`: `workshop verify` does.
-func (r *run) compare(ctx context.Context, s engine.Step, id, report string) error {
+// what was asked of the engine, and notes this start of it. One that differs is removed, and
+// the error is an [engine.RefusedError].
+func (r *run) compare(ctx context.Context, s engine.Step, id, start, report string) error {
 	info, err := r.e.Info(ctx)
 	if err != nil {
 		return err
@@ -48,11 +45,43 @@ func (r *run) compare(ctx context.Context, s engine.Step, id, report string) err
 		err = engine.RefuseMade(a.Role, s.Service, engine.CompareMade(a, known, is))
 	}
 	if err == nil {
-		return nil
+		return r.e.opts.Compared.Keep(r.p.Project, s.Service, start)
 	}
+	return errors.Join(err, r.removeWrong(ctx, s.Service, id))
+}
+
+// compareAgain compares a container that ran before this plan, as `up` was killed before it
+// did, or something else than `up` started it.
+func (r *run) compareAgain(ctx context.Context, s engine.Step, id string, said *readiness) error {
+	c, err := r.e.inspect(ctx, id, s.Service)
+	if err != nil {
+		return conflict(err)
+	}
+	if err := r.checkStored(ctx, id, s.Service, &c); err != nil {
+		return err
+	}
+	if said.made == "" { // as its log was rotated: the next plan creates it
+		return errors.Join(engine.Conflict("%s was started by something else than `up`, and its log doesn't say any more what it is", s.Service), r.removeWrong(ctx, s.Service, id))
+	}
+	return r.compare(ctx, s, id, said.start, said.made)
+}
+
+// removeWrong removes a container, and before it the workers in it if it is a room that
+// podman doesn't remove from below them.
+func (r *run) removeWrong(ctx context.Context, service, id string) error {
 	ctx, cancel := engine.Finish(ctx)
 	defer cancel()
-	return errors.Join(err, ignoreGone(r.e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})))
+	err := ignoreGone(r.e.forceRemove(ctx, id))
+	if err == nil || !strings.Contains(err.Error(), "has dependent containers") {
+		return err
+	}
+	err = nil
+	for _, worker := range sortedKeys(r.p.Compiled.RoomOf) {
+		if in := r.id(worker); in != "" && r.p.Compiled.RoomOf[worker] == service {
+			err = errors.Join(err, ignoreGone(r.e.forceRemove(ctx, in)))
+		}
+	}
+	return errors.Join(err, ignoreGone(r.e.forceRemove(ctx, id)))
 }
 
 // limitsOutside adds to a report the limits of a container that doesn't see its control
@@ -78,7 +107,11 @@ func addLimits(is *made.Report, pid int) (err error) {
 	return err
 }
 
-// askedFor keeps what was asked for, of a container to start.
+// startOf names a start of a container by the end of the previous one, which is known before
+// it. podman notes no end of what a restart of the machine ended: it needs the boot, too.
+func startOf(id, finished string) string { return id + " " + finished + " " + made.BootID() }
+
+// askedFor keeps what was asked for, of a container to compare.
 func (r *run) askedFor(id string, c *creation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

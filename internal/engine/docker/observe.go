@@ -101,7 +101,7 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 		}
 		read <- e.policyDigest(ctx, slices.Clone(o.Containers), volumes)
 	}()
-	err := e.started(ctx, o.Containers, unknown, len(images) > 0)
+	err := e.started(ctx, project, o.Containers, unknown, len(images) > 0)
 	o.PolicyDigest = <-read
 	if err != nil {
 		return engine.Observed{}, e.explain(err)
@@ -119,7 +119,7 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 //
 // A plan fails on a container that the engine doesn't respond about; showing or
 // removing it needs no response.
-func (e *Engine) started(ctx context.Context, all []engine.Container, unknown map[string]bool, plan bool) error {
+func (e *Engine) started(ctx context.Context, project string, all []engine.Container, unknown map[string]bool, plan bool) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	for i := range all {
@@ -141,6 +141,7 @@ func (e *Engine) started(ctx context.Context, all []engine.Container, unknown ma
 				if c.State != "running" {
 					return nil
 				}
+				c.NotCompared = !e.opts.Compared.Has(project, c.Service, startOf(c.ID, i.State.FinishedAt))
 				c.Started, err = time.Parse(time.RFC3339Nano, i.State.StartedAt)
 				return err
 			})

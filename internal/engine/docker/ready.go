@@ -41,6 +41,7 @@ type readiness struct {
 	ready bool
 	line  string // of FAILED
 	made  string // of MADE, what the container says of itself
+	start string // the name of the start that it is of; empty: not known
 	notes []string
 
 	mu     sync.Mutex
@@ -56,12 +57,13 @@ func (rd *readiness) close() { rd.once.Do(func() { rd.conn.Close() }) }
 // listen attaches to a container before it is started, so that no line is missed.
 // It detaches at READY: an attached client that doesn't read would block the
 // container's output.
-func (e *Engine) listen(ctx context.Context, id string, tty bool) (*readiness, error) {
+func (e *Engine) listen(ctx context.Context, id, start string, tty bool) (*readiness, error) {
 	conn, err := e.attach(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	rd := newReadiness(conn.Conn)
+	rd.start = start
 	go rd.read(conn.Reader, tty)
 	return rd, nil
 }
@@ -168,14 +170,14 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 	rd := r.ready[id]
 	r.mu.Unlock()
 	if rd == nil {
-		return r.e.alreadyReady(ctx, id, s.Service, r.p.Compiled)
+		return r.alreadyReady(ctx, s, id)
 	}
 	told := rd.told
 	for {
 		select {
 		case <-told: // before it waits for a room, in which it may not be
 			told = nil
-			if err := r.compare(ctx, s, id, rd.made); err != nil {
+			if err := r.compare(ctx, s, id, rd.start, rd.made); err != nil {
 				return err
 			}
 		case <-rd.done:
@@ -184,7 +186,7 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 			}
 			// Why it isn't what was asked for also says why it isn't ready.
 			if told != nil && (rd.ready || rd.made != "") {
-				if err := r.compare(ctx, s, id, rd.made); err != nil {
+				if err := r.compare(ctx, s, id, rd.start, rd.made); err != nil {
 					return err
 				}
 			}
@@ -194,7 +196,7 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 		case <-time.After(logEvery):
 			// A killed run had started it, and it was ready before listen.
 			if said := r.e.said(ctx, id); said.ready {
-				return r.compare(ctx, s, id, said.made)
+				return r.compare(ctx, s, id, said.start, said.made)
 			}
 		}
 	}
@@ -255,18 +257,32 @@ const healthEvery = 500 * time.Millisecond
 
 // alreadyReady waits for a container that ran before this plan: its log has the
 // READY line, unless the log was rotated or the container isn't ready yet. Then its
-// health command decides.
-func (e *Engine) alreadyReady(ctx context.Context, id, service string, c *compose.Compiled) error {
-	if e.said(ctx, id).ready {
-		return nil
-	}
+// health command decides. It compares one that was not compared since its start.
+func (r *run) alreadyReady(ctx context.Context, s engine.Step, id string) error {
+	c, service := r.p.Compiled, s.Service
+	said := r.e.said(ctx, id)
+	compared := r.e.opts.Compared.Has(r.p.Project, service, said.start)
 	for {
+		if !compared && said.made != "" { // before it is ready, which it may never be
+			if err := r.compareAgain(ctx, s, id, said); err != nil {
+				return err
+			}
+			compared = true
+		}
+		if said.ready && compared {
+			return nil
+		}
 		var out bytes.Buffer
-		err := e.health(ctx, id, c.Project.Name, service, c.Roles[service], &out)
-		if err == nil || isSilent(err) {
+		err := r.e.health(ctx, id, c.Project.Name, service, c.Roles[service], &out)
+		if isSilent(err) || err == nil && compared {
 			return err
 		}
-		state, inspect := e.inspect(ctx, id, service)
+		if !compared {
+			if said = r.e.said(ctx, id); err == nil {
+				return r.compareAgain(ctx, s, id, said)
+			}
+		}
+		state, inspect := r.e.inspect(ctx, id, service)
 		switch {
 		case cerrdefs.IsNotFound(inspect):
 			return conflict(inspect)
@@ -329,6 +345,7 @@ func (e *Engine) said(ctx context.Context, id string) *readiness {
 	if err != nil {
 		return rd
 	}
+	rd.start = startOf(id, c.State.FinishedAt)
 	since := c.State.FinishedAt
 	if since == neverFinished {
 		since = ""

@@ -49,7 +49,7 @@ func realEngine(t testing.TB) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := New(t.Context(), Options{Lookup: os.LookupEnv, WithoutLimits: true, CgroupV1: true, Init: testutil.InitSet(program),
+	e, err := New(t.Context(), Options{Lookup: os.LookupEnv, WithoutLimits: true, CgroupV1: true, Init: testutil.InitSet(program), Compared: engine.Compared{Dir: t.TempDir()},
 		ApproveBuild: func(context.Context, Build) error { return nil }})
 	if err != nil {
 		t.Fatal(err)

@@ -254,7 +254,7 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 	if err := r.placeAgain(ctx, s.Service); err != nil {
 		return err
 	}
-	rd, err := r.e.listen(ctx, id, r.p.Compiled.Project.Services[s.Service].Tty)
+	rd, err := r.e.listen(ctx, id, startOf(id, c.State.FinishedAt), r.p.Compiled.Project.Services[s.Service].Tty)
 	if err != nil {
 		return conflict(err)
 	}

@@ -60,7 +60,7 @@ func (r *run) checkStored(ctx context.Context, id, service string, c *container.
 		r.askedFor(id, sent)
 		return nil
 	}
-	if err := ignoreGone(r.e.cli.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})); err != nil {
+	if err := r.removeWrong(ctx, service, id); err != nil {
 		return fmt.Errorf("%w; removing it failed: %w", engine.RefuseDifferences("container "+sent.name, all, ""), err)
 	}
 	return engine.RefuseDifferences("container "+sent.name, all, do)

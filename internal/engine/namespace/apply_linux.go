@@ -258,8 +258,8 @@ func (r *run) wait(ctx context.Context, s engine.Step) error {
 		}
 	}
 	err = verdict(s.Service, ready)
-	if err == nil && r.p.Starts(s.Service) {
-		err = r.compare(ctx, c, s, ready.Made)
+	if err == nil {
+		err = r.compare(ctx, c, s, ready)
 	}
 	if err != nil && ready.Ended && !r.p.Starts(s.Service) { // it ran when it was observed
 		return &engine.ConflictError{Err: err}

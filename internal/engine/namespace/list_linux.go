@@ -93,7 +93,7 @@ func (e *Engine) listOne(project string) (l listed, err error) {
 	l.Project, l.prefix, l.dirs = project, f.Cgroup, f.CgroupDirs
 	rooms := byService(f.Containers)
 	for _, s := range f.Containers {
-		c := e.observed(s, rooms)
+		c := e.observed(project, s, rooms)
 		l.Directory = c.Directory
 		l.Containers = append(l.Containers, c)
 	}

@@ -5,20 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/client"
 	"github.com/llmdo/workshop/internal/made"
 )
 
-// compare compares what a container of a step reports of itself, before it is ready, with
-// its spec. One that differs is removed, and the error is an [engine.RefusedError].
-//
-// Nothing compares a container that the supervisor starts again by itself, such as a
-// guard that crashed: `workshop verify` does.
-func (r *run) compare(ctx context.Context, c *client.Client, s engine.Step, report string) error {
+// compare compares what a container of a step reports of itself with its spec, unless this
+// start of it was compared before, and notes that. One that differs is removed, and the
+// error is an [engine.RefusedError].
+func (r *run) compare(ctx context.Context, c *client.Client, s engine.Step, ready *api.Ready) error {
+	r.mu.Lock()
+	start := startOf(r.ids[s.Service], ready.Started)
+	r.mu.Unlock()
+	if r.e.opts.Compared.Has(r.p.Project, s.Service, start) {
+		return nil
+	}
 	info := engine.Info{Kind: kind, Local: true} // the rest takes milliseconds to find out
 	k, err := r.spec(ctx, c, s.Service)
 	if err != nil {
@@ -28,7 +34,7 @@ func (r *run) compare(ctx context.Context, c *client.Client, s engine.Step, repo
 	if err != nil {
 		return err
 	}
-	is, known, err := r.known.Add(s.Service, k.Network.Of, report, info)
+	is, known, err := r.known.Add(s.Service, k.Network.Of, ready.Made, info)
 	if err == nil {
 		if is.Limits == nil && a.Limits != nil {
 			is.Limits, err = limitsFromHere(ctx, c, s.Service)
@@ -36,14 +42,22 @@ func (r *run) compare(ctx context.Context, c *client.Client, s engine.Step, repo
 		err = errors.Join(err, engine.RefuseMade(a.Role, s.Service, engine.CompareMade(a, known, is)))
 	}
 	if err == nil {
-		return nil
+		return r.e.opts.Compared.Keep(r.p.Project, s.Service, start)
 	}
 	ctx, cancel := engine.Finish(ctx)
 	defer cancel()
 	return errors.Join(err, ignoreGone(c.Remove(ctx, s.Service)))
 }
 
-// spec returns the spec of a service that this run has started.
+// startOf names the start of a container at a time.
+func startOf(id string, at time.Time) string { return id + " " + at.UTC().Format(time.RFC3339Nano) }
+
+// isCompared reports whether a container was compared since its start.
+func (e *Engine) isCompared(project string, s *api.Seen) bool {
+	return e.opts.Compared.Has(project, s.Container.Service, startOf(s.Container.Labels[labelID], s.Started))
+}
+
+// spec returns the spec of a service that runs.
 func (r *run) spec(ctx context.Context, c *client.Client, service string) (*spec.Container, error) {
 	r.mu.Lock()
 	sent := r.sent[service]

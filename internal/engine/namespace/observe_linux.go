@@ -44,7 +44,7 @@ func (e *Engine) Observe(ctx context.Context, project string, images ...string) 
 	}
 	rooms := byService(list)
 	for _, s := range list {
-		o.Containers = append(o.Containers, e.observed(s, rooms))
+		o.Containers = append(o.Containers, e.observed(project, s, rooms))
 	}
 	sortfunc.Stable(o.Containers, func(a, b engine.Container) int { return strings.Compare(a.Name, b.Name) })
 	kept, err := readObjects(e.dir(project))
@@ -130,7 +130,7 @@ func byService(list []api.Seen) map[string]api.Seen {
 	return all
 }
 
-func (e *Engine) observed(s api.Seen, all map[string]api.Seen) engine.Container {
+func (e *Engine) observed(project string, s api.Seen, all map[string]api.Seen) engine.Container {
 	c, l := &s.Container, s.Container.Labels
 	out := engine.Container{
 		ID: l[labelID], Name: c.Name, Service: c.Service, Role: string(c.Role), Image: c.Image, ImageID: c.ImageID,
@@ -150,6 +150,7 @@ func (e *Engine) observed(s api.Seen, all map[string]api.Seen) engine.Container 
 		out.ConfigHash = "without its door"
 	}
 	if s.State == api.Running {
+		out.NotCompared = !e.isCompared(project, &s)
 		for _, p := range c.Ports {
 			out.Ports = append(out.Ports, p.Address+"->"+strconv.Itoa(int(p.Target))+"/tcp")
 		}

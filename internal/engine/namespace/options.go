@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/initimage"
 )
 
@@ -12,6 +13,8 @@ type Options struct {
 	// StateDir holds a directory for each project, CacheDir workshop-init and
 	// images; both are absolute. Empty is an error: there is no home directory.
 	StateDir, CacheDir string
+	// Compared notes what was compared with what was asked for.
+	Compared engine.Compared
 	// Version is the program's, for display.
 	Version string
 	// Lookup returns variables of the environment; nil: none is set.

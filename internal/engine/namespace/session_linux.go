@@ -40,6 +40,8 @@ func (e *Engine) worker(ctx context.Context, project, service, dir string) (api.
 		return s, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State, Why: c.WhyEnded()}
 	case !s.Ready:
 		return s, fmt.Errorf("worker %s is not ready yet: `workshop up` waits for it, `workshop logs %s` shows its output", service, service)
+	case !e.isCompared(project, &s):
+		return s, engine.RefuseNotCompared(service)
 	}
 	return s, nil
 }

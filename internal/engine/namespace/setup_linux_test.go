@@ -108,7 +108,7 @@ func newFixture(t testing.TB, change func(*workshop.Workshop), workers ...string
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	o := Options{StateDir: filepath.Join(home, "state"), CacheDir: filepath.Join(home, "cache"), Version: "test", Init: set, WithoutLimits: os.Geteuid() != 0}
+	o := Options{StateDir: filepath.Join(home, "state"), CacheDir: filepath.Join(home, "cache"), Compared: engine.Compared{Dir: filepath.Join(home, "records")}, Version: "test", Init: set, WithoutLimits: os.Geteuid() != 0}
 	f := &fixture{o: o, name: "ws-test", dir: t.TempDir()}
 	if err := os.Chmod(f.dir, 0o755); err != nil {
 		t.Fatal(err)

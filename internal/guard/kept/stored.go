@@ -5,10 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/llmdo/workshop/internal/guard/clock"
+	"github.com/llmdo/workshop/internal/made"
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
@@ -20,7 +20,7 @@ func Store(c *handover.Client, denies []Deny) error {
 	}
 	defer f.Close()
 	s := slots{store: f}
-	if err := s.write(State{Boot: bootID(), Denies: denies}); err != nil {
+	if err := s.write(State{Boot: made.BootID(), Denies: denies}); err != nil {
 		return err
 	}
 	return c.Store(f)
@@ -42,7 +42,7 @@ func Load(dir string) ([]Deny, error) {
 	if err != nil {
 		return nil, err
 	}
-	if state.Boot != bootID() {
+	if state.Boot != made.BootID() {
 		for i := range state.Denies {
 			if d := &state.Denies[i]; !d.Until.IsZero() {
 				d.Ends = max(1, clock.Boot()+time.Until(d.Until)) // 1: it is over
@@ -50,10 +50,4 @@ func Load(dir string) ([]Deny, error) {
 		}
 	}
 	return state.Denies, nil
-}
-
-// bootID returns the machine's boot ID; "" if it can't be read.
-func bootID() string {
-	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(b))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/llmdo/workshop/internal/guard/clock"
+	"github.com/llmdo/workshop/internal/made"
 	"github.com/llmdo/workshop/internal/room/handover"
 )
 
@@ -36,7 +37,7 @@ func TestLoad(t *testing.T) {
 		until time.Duration // from now
 		want  time.Duration // from now; 0: never
 	}{
-		{"this boot", bootID(), now + time.Hour, time.Minute, time.Hour},
+		{"this boot", made.BootID(), now + time.Hour, time.Minute, time.Hour},
 		{"without an end", "other", 0, 0, 0},
 		{"another boot", "other", now + 1000*time.Hour, time.Minute, time.Minute},
 		{"over since", "other", now + time.Hour, -now - time.Hour, 1 - now},

@@ -108,7 +108,7 @@ func (s *Supervisor) is(sv *service, r *run, state api.State) bool {
 // verdict returns the result of a start once the line was found or the run ended.
 func (r *run) verdict() *api.Ready {
 	ready, failed, reason := r.heard.verdict()
-	v := &api.Ready{Ready: ready, Reason: reason}
+	v := &api.Ready{Ready: ready, Reason: reason, Started: r.started}
 	v.Notes, v.Made = r.heard.noted()
 	select {
 	case <-r.ended:

@@ -140,6 +140,8 @@ type Ready struct {
 	Notes []string `json:"notes,omitempty"`
 	// Made is what the container says of itself (package made), of its MADE line.
 	Made string `json:"made,omitempty"`
+	// Started is the time of the start that the rest is of, as in [Seen].
+	Started time.Time `json:"started,omitzero"`
 }
 
 // File is the format of state.json, which a supervisor writes at every change and
