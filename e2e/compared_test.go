@@ -63,6 +63,7 @@ func keptAndCompared(s *scenario.Scenario) {
 type muted struct {
 	service string
 	lies    bool
+	id      atomic.Value  // of the container
 	asked   atomic.Value  // the limit
 	until   chan struct{} // closed: no more
 }
@@ -73,16 +74,21 @@ func muteEngine(s *scenario.Scenario, now *atomic.Pointer[muted]) string {
 	says := regexp.MustCompile(`/containers/([0-9a-f]{64})/(attach|logs)$`)
 	of := func(r *http.Request) (m *muted, what string) {
 		m = now.Load()
-		if at := says.FindStringSubmatch(r.URL.Path); m != nil && at != nil && at[1] == s.Containers()[m.service].ID {
+		if at := says.FindStringSubmatch(r.URL.Path); m != nil && at != nil && at[1] == m.id.Load() {
 			what = at[2]
 		}
 		return m, what
+	}
+	creates := func(m *muted, r *http.Request) bool {
+		return m != nil && strings.HasSuffix(r.URL.Path, "/containers/create") && r.URL.Query().Get("name") == s.Project+"-"+m.service+"-1"
 	}
 	return engineBehind(s, func(proxy *httputil.ReverseProxy) http.Handler {
 		proxy.ModifyResponse = func(r *http.Response) error {
 			m, what := of(r.Request)
 			switch at := r.Request.URL.Path; {
 			case m == nil:
+			case creates(m, r.Request) && r.StatusCode == http.StatusCreated:
+				return rewrite(&r.Body, &r.ContentLength, r.Header, func(c created) { m.id.Store(c["Id"]) })
 			case what == "attach" && r.StatusCode == http.StatusSwitchingProtocols:
 				r.Body = silence{r.Body.(io.ReadWriteCloser), m.until}
 			case m.asked.Load() != nil && r.StatusCode == http.StatusOK && strings.Contains(at, "/containers/") && strings.HasSuffix(at, "/json") && !strings.HasSuffix(at, "/containers/json"):
@@ -100,7 +106,7 @@ func muteEngine(s *scenario.Scenario, now *atomic.Pointer[muted]) string {
 			switch {
 			case what == "logs":
 				<-m.until
-			case m != nil && m.lies && strings.HasSuffix(r.URL.Path, "/containers/create") && r.URL.Query().Get("name") == s.Project+"-"+m.service+"-1":
+			case creates(m, r) && m.lies:
 				if err := rewrite(&r.Body, &r.ContentLength, r.Header, func(c created) {
 					m.asked.Store(c.host()["PidsLimit"])
 					delete(c.host(), "PidsLimit")
@@ -154,13 +160,6 @@ func killedUp(s *scenario.Scenario, what string, moment func() bool) {
 	}
 }
 
-func saysReady(s *scenario.Scenario, service string) func() bool {
-	return func() bool {
-		_, there := s.Containers()[service]
-		return there && strings.Contains(s.Logs(service), "READY")
-	}
-}
-
 // An `up` that is killed once a container runs, and before it compared that.
 func TestUpIsKilledBeforeItCompares(t *testing.T) {
 	s := scenario.New(t, "restricted", "a worker that was started and never compared takes no command, and the next up compares what was not")
@@ -170,7 +169,7 @@ func TestUpIsKilledBeforeItCompares(t *testing.T) {
 		s.Remove("worker")
 		killedUp(s, "the worker runs", func() bool { return runs(s, "worker") })
 		s.Kill("guard", "SIGCONT")
-		s.Eventually("the worker is ready", saysReady(s, "worker"))
+		s.Eventually("the worker is ready", func() bool { return strings.Contains(s.Logs("worker"), "READY") })
 		commandsRefuse(s)
 		keptAndCompared(s)
 		return // a container can't differ from what its supervisor has of it
@@ -183,8 +182,9 @@ func TestUpIsKilledBeforeItCompares(t *testing.T) {
 	}{{"worker", false}, {"worker", true}, {"room", true}} {
 		m := &muted{service: tt.service, lies: tt.lies, until: make(chan struct{})}
 		now.Store(m)
-		killedUp(s, "all is ready", saysReady(s, "worker"))
+		killedUp(s, "all runs", func() bool { return runs(s, "guard") && runs(s, "worker") })
 		close(m.until) // it goes on with its lie
+		s.Eventually("the worker is ready", func() bool { return strings.Contains(s.Logs("worker"), "READY") })
 		if tt.service == "worker" {
 			commandsRefuse(s)
 		}

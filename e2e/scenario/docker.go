@@ -69,10 +69,15 @@ func ofProject(project string) filters.Args {
 	return filters.NewArgs(filters.Arg("label", "com.docker.compose.project="+project))
 }
 
+// isGone reports whether podman was asked for a container that was removed meanwhile.
+func (m *dockerMachine) isGone(err error) bool {
+	return m.podman != nil && err != nil && strings.Contains(err.Error(), "does not exist in database")
+}
+
 func (m *dockerMachine) list(project string) (out []Container, err error) {
 	ctx := context.Background()
 	all, err := m.client.ContainerList(ctx, container.ListOptions{All: true, Filters: ofProject(project)})
-	for end := time.Now().Add(5 * time.Second); m.podman != nil && err != nil && strings.Contains(err.Error(), "does not exist in database") && time.Now().Before(end); {
+	for end := time.Now().Add(5 * time.Second); m.isGone(err) && time.Now().Before(end); {
 		// podman's list fails when a container is removed meanwhile.
 		all, err = m.client.ContainerList(ctx, container.ListOptions{All: true, Filters: ofProject(project)})
 	}
@@ -81,7 +86,7 @@ func (m *dockerMachine) list(project string) (out []Container, err error) {
 	}
 	for _, seen := range all {
 		i, err := m.client.ContainerInspect(ctx, seen.ID)
-		if cerrdefs.IsNotFound(err) {
+		if cerrdefs.IsNotFound(err) || m.isGone(err) {
 			continue
 		}
 		if err != nil {
