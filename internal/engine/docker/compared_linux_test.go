@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"regexp"
 	"testing"
 	"time"
 
@@ -82,7 +83,7 @@ func TestComparedSinceItsStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong := bytes.ReplaceAll(text, []byte(`\"pids\":64`), []byte(`\"pids\":65`))
+	wrong := regexp.MustCompile(`(limits=\\"[^"]*) 64\\"`).ReplaceAll(text, []byte(`$1 65\"`))
 	if err := os.WriteFile(i.LogPath, wrong, 0); err != nil || bytes.Equal(text, wrong) {
 		t.Fatal(err, "no report")
 	}
