@@ -2,7 +2,6 @@ package carrier
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -118,7 +117,7 @@ func Decode(b []byte) (h Head, err error) {
 }
 
 // ErrWay is a kind that goes the other way only.
-var ErrWay = errors.New("a kind that only the other side sends")
+var ErrWay = fmt.Errorf("%w: a kind that only the other side sends", mux.ErrProtocol)
 
 // DecodeOf is [Decode] for a side that gets only these kinds.
 func DecodeOf(b []byte, kinds ...Kind) (Head, error) {
