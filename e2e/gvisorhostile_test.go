@@ -154,3 +154,43 @@ half a frame: open
 		t.Errorf("the outlet said\n%s", logs)
 	}
 }
+
+// manyConnections opens as many connections as a carrier has, and one more.
+const manyConnections = `
+import socket, sys
+to = (socket.gethostbyname('ssh.example.org'), 22)
+def greeted(c, wait):
+    c.settimeout(wait)
+    try:
+        return bool(c.recv(1))
+    except TimeoutError:
+        return False
+all = []
+for i in range(1024):
+    c = socket.create_connection(to, 20)
+    if not greeted(c, 20):
+        sys.exit('connection %d is not carried' % i)
+    all.append(c)
+more = socket.create_connection(to, 20)
+print('one more:', greeted(more, 1))
+all.pop().close()
+print('after one ended:', greeted(more, 20))
+`
+
+// TestGVisorManyConnections: with all its streams taken, what a worker connects to waits
+// (B60), and neither the worker nor the outlet ends.
+func TestGVisorManyConnections(t *testing.T) {
+	scenario.OnlyDocker(t, "gVisor is a runtime of Docker's")
+	s := restrictedOnGVisor(t, "a worker on gVisor has 1,024 connections at a time, and one more waits")
+	if s == nil {
+		return
+	}
+	before := lives(s)
+	if got, want := s.Expect(0, "exec", "worker", "--", "python3", "-c", manyConnections).Out, "one more: False\nafter one ended: True\n"; got != want {
+		t.Errorf("it saw\n%swant\n%s", got, want)
+	}
+	s.Sees("worker", "http https://allowed.example.org/ ca=/ca.pem -> 200")
+	if now := lives(s); now["worker"] != before["worker"] || now["outlet"] != before["outlet"] {
+		t.Errorf("%v, before %v", now, before)
+	}
+}

@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+)
+
+// gvisorFlags are the flags with which gVisor's runtime may be registered, by their values
+// (gvisor: runsc/config/flags.go). All others are refused: some open the machine's network or
+// its sockets to a worker, drop its limits, or let its creator change them.
+var gvisorFlags = map[string][]string{
+	"host-uds":            {"open"},
+	"network":             {"sandbox"},
+	"platform":            {"systrap", "ptrace", "kvm"},
+	"directfs":            {"true", "false"},
+	"oci-seccomp":         {"true", "false"},
+	"overlay2":            {"none", "root:self", "root:memory"},
+	"file-access":         {"exclusive", "shared"},
+	"file-access-mounts":  {"shared"},
+	"systemd-cgroup":      {"true", "false"},
+	"ignore-cgroups":      {"false"},
+	"net-raw":             {"false"},
+	"host-fifo":           {"none"},
+	"allow-flag-override": {"false"},
+	"debug":               {"false"},
+	"watchdog-action":     {"log", "panic"},
+}
+
+// badGVisorFlags returns those of the flags that gVisor's runtime may not be registered with,
+// and those that are missing.
+func badGVisorFlags(args []string) (bad []string) {
+	open := false
+	for _, arg := range args {
+		name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if !given {
+			value = "true"
+		}
+		if !strings.HasPrefix(arg, "-") || !slices.Contains(gvisorFlags[name], value) {
+			bad = append(bad, arg)
+		}
+		open = open || name == "host-uds"
+	}
+	if !open {
+		bad = append(bad, "no --host-uds=open")
+	}
+	return bad
+}
