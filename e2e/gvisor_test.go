@@ -146,9 +146,9 @@ func TestGVisorPublished(t *testing.T) {
 	if s == nil {
 		return
 	}
-	get := func() (string, error) {
+	get := func(path string) (string, error) {
 		client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-		r, err := client.Get("http://127.0.0.1:" + port + "/")
+		r, err := client.Get("http://127.0.0.1:" + port + path)
 		if err != nil {
 			return "", err
 		}
@@ -156,19 +156,49 @@ func TestGVisorPublished(t *testing.T) {
 		b, err := io.ReadAll(r.Body)
 		return string(b), err
 	}
-	if body, err := get(); err == nil {
+	if body, err := get("/"); err == nil {
 		t.Errorf("nobody listens: %q", body)
 	}
-	for _, at := range []string{"127.0.0.1:8080", "[::1]:8080", "0.0.0.0:8080"} {
-		stop := s.Serve("worker", at, "from-the-worker")
-		if body, err := get(); err != nil || body != "from-the-worker" {
-			t.Errorf("a server at %s: %q %v", at, body, err)
+	for _, address := range []string{"127.0.0.1", "::1", "0.0.0.0"} {
+		serve := s.Command(t.Context(), "exec", "worker", "--", "python3", "-c", servesUntilEnd, address)
+		serve.Stderr = os.Stderr
+		if err := serve.Start(); err != nil {
+			t.Fatal(err)
 		}
+		answers := func(what string) {
+			s.Eventually(address+": "+what, func() bool { body, err := get("/"); return err == nil && body == "at "+address })
+		}
+		answers("a server of the worker's")
 		s.Crash("outlet")
-		s.Eventually("the outlet is back", func() bool { body, err := get(); return err == nil && body == "from-the-worker" })
-		stop()
+		answers("the server, when the outlet is back")
+		_, _ = get("/end")
+		if err := serve.Wait(); err != nil {
+			t.Error(err)
+		}
 	}
 }
+
+// servesUntilEnd is an HTTP server at an address of the worker's until it is asked for /end.
+const servesUntilEnd = `
+import http.server, socket, socketserver, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'at ' + sys.argv[1].encode())
+        self.server.ended = self.path == '/end'
+    def log_message(self, *args):
+        pass
+class Server(socketserver.TCPServer):
+    address_family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET
+    allow_reuse_address = True
+    ended = False
+    def handle_error(self, *args):
+        pass
+server = Server((sys.argv[1], 8080), Handler)
+while not server.ended:
+    server.handle_request()
+`
 
 // TestGVisorLostMount: a read-only mount whose place the host takes away ends the worker once
 // something looks there (B3, B8).
