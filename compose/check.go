@@ -44,6 +44,9 @@ func Check(c *Compiled) []Violation {
 		case RoleGuard:
 			k.common(&s)
 			k.guard(&s)
+		case RoleOutlet:
+			k.common(&s)
+			k.outlet(&s)
 		default:
 			k.add("B6", "the service is not part of the compiled project")
 		}
@@ -82,7 +85,7 @@ func (k *checker) project() {
 	}
 	for _, name := range sortedKeys(p.Volumes) {
 		v := p.Volumes[name]
-		k.must(bool(v.External) == (name == ToolsVolume), "B7", "volume %s: only the tool volume exists outside the project", name)
+		k.must(bool(v.External) == isTools(name), "B7", "volume %s: only the tool volume exists outside the project", name)
 		// The local driver would mount any directory of the host.
 		k.must(len(v.DriverOpts) == 0 && (v.Driver == "" || v.Driver == "local"), "B7", "volume %s has driver options", name)
 		if _, cache := k.c.Caches[name]; cache && k.c.Facts != nil {

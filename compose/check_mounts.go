@@ -31,6 +31,10 @@ func (k *checker) mounts(s *types.ServiceConfig) {
 func (k *checker) volume(v *types.ServiceVolumeConfig) {
 	_, declared := k.c.Project.Volumes[v.Source]
 	k.must(declared, "B9", "the volume %q at %s is not the project's", v.Source, v.Target)
+	if k.c.Roles[k.service] == RoleOutlet && v.Target == OutletDir { // its image, which is ours, has an empty one
+		k.must(v.Bind == nil && (v.Volume == nil || v.Volume.Subpath == ""), "B9", "the volume at %s is not the outlet's own", v.Target)
+		return
+	}
 	k.must(v.Bind == nil && v.Volume != nil && v.Volume.NoCopy && v.Volume.Subpath == "", "B9", "the volume at %s would be filled from the image", v.Target)
 }
 

@@ -23,6 +23,7 @@ func (k *checker) worker(s *types.ServiceConfig) {
 	k.must(s.Image != "", "B12", "it has no image")
 	k.entrypoint(s, InitPath, "gate")
 	k.tools(s)
+	k.kernel(s)
 
 	k.must(len(s.Networks) == 0 && len(s.Ports) == 0 && len(s.Expose) == 0, "B6", "a worker has no network and no port of its own")
 	k.must(len(s.Sysctls) == 0, "B6", "it sets kernel parameters")
@@ -54,8 +55,14 @@ func (k *checker) workerMounts(s *types.ServiceConfig) {
 	w := k.c.definition(s.Name)
 	for i := range s.Volumes {
 		v := &s.Volumes[i]
-		if v.Target == InitDir && v.Type == types.VolumeTypeVolume && v.Source == ToolsVolume {
+		if v.Target == InitDir && v.Type == types.VolumeTypeVolume && isTools(v.Source) {
+			k.must((v.Source == ReadableToolsVolume) == k.sandboxed(w), "B12", "workshop-init is mounted as %q, which is not for its kernel", v.Source)
 			tools = v.ReadOnly
+			continue
+		}
+		if v.Type == types.VolumeTypeVolume && v.Target == OutletDir {
+			k.must(v.ReadOnly && (w == nil || w.Container.Kernel.V.Own()) && k.c.Roles[v.Source] == RoleOutlet && k.c.RoomOf[v.Source] == k.c.RoomOf[s.Name],
+				"B13", "the volume at %s is not that of its own outlet, read-only", v.Target)
 			continue
 		}
 		k.must(!subpath.Within(v.Target, InitDir), "B12", "the mount at %s covers the gate", v.Target)

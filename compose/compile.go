@@ -66,6 +66,9 @@ func Compile(w *workshop.Workshop) (*Compiled, error) {
 	}
 	for i := range rooms {
 		c.room(&rooms[i])
+		if w := c.ownKernel(&rooms[i]); w != nil {
+			c.outlet(rooms[i].policy.Room, w)
+		}
 	}
 	if len(rooms) > 0 {
 		c.guard(rooms)
@@ -98,7 +101,11 @@ func checkNames(w *workshop.Workshop, rooms []roomGroup) error {
 	}
 	var errs []error
 	for i := range w.Workers {
-		if name := w.Workers[i].Name; ours[name] || strings.HasPrefix(name, roomPrefix+"-") || name == roomPrefix {
+		name := w.Workers[i].Name
+		for _, prefix := range []string{roomPrefix, outletPrefix} {
+			ours[name] = ours[name] || name == prefix || strings.HasPrefix(name, prefix+"-")
+		}
+		if ours[name] {
 			errs = append(errs, fmt.Errorf("%s: a worker can't be called %q: the generated project uses that name; rename the worker",
 				w.Workers[i].Source.Range, name))
 		}

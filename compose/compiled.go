@@ -17,6 +17,7 @@ const (
 	RoleWorker Role = iota + 1
 	RoleRoom        // network namespace with loopback only
 	RoleGuard       // decides and carries egress
+	RoleOutlet      // makes the connections of a worker whose kernel isn't this machine's
 )
 
 // String is the role as [LabelRole] has it; empty for the zero value.
@@ -28,8 +29,16 @@ func (r Role) String() string {
 		return "room"
 	case RoleGuard:
 		return "guard"
+	case RoleOutlet:
+		return "outlet"
 	}
 	return ""
+}
+
+// IsWorkers reports whether a role, as [LabelRole] has it, is a worker's, or none that is
+// known: all others run no program of a worker.
+func IsWorkers(role string) bool {
+	return role != RoleRoom.String() && role != RoleGuard.String() && role != RoleOutlet.String()
 }
 
 // Names inside the generated project. Workers may not be called so.
@@ -56,6 +65,9 @@ const (
 const (
 	SocketsVolume = "sockets" // rooms and guard, never a worker
 	ToolsVolume   = "tools"   // external, workshop-init by content hash, read-only
+	// ReadableToolsVolume is the same for workers of a sandbox, whose kernel has to read what
+	// it executes.
+	ReadableToolsVolume = "tools-readable"
 	// PolicyVolume is used by engines that fill volumes; rendered files bind
 	// ./guard instead.
 	PolicyVolume = "policy"
@@ -73,7 +85,7 @@ const (
 
 // Labels that the project carries next to Compose's own.
 const (
-	LabelRole       = "dev.llmdo.workshop.role" // worker | room | guard
+	LabelRole       = "dev.llmdo.workshop.role" // worker | room | guard | outlet
 	LabelWorkshop   = "dev.llmdo.workshop.name"
 	LabelDirectory  = "dev.llmdo.workshop.directory"   // absolute project directory, set from facts
 	LabelConfigHash = "dev.llmdo.workshop.config-hash" // set by engines
@@ -89,7 +101,7 @@ type Compiled struct {
 	Project *types.Project
 	// Roles by service name.
 	Roles map[string]Role
-	// RoomOf returns the room service of a worker service; absent for a worker
+	// RoomOf returns the room service of a worker or outlet; absent for a worker
 	// with network mode none.
 	RoomOf map[string]string
 	// Policy is the guard's; nil when no worker has a room.
@@ -152,6 +164,10 @@ type Facts struct {
 	// workers without a room.
 	Runtimes, UserRuntimes []string
 	DefaultRuntime         string
+	// Sandbox is the OCI runtime by which the engine gives workers with `kernel: sandboxed`
+	// one of its own; empty: it can't, and NoSandbox says why and what to do.
+	Sandbox   string
+	NoSandbox string
 
 	UID, GID   int    // of the workers, never 0
 	UserReason string // why that one: "caller", "SUDO_UID", "owner of the project", "fallback"

@@ -28,11 +28,18 @@ func DialInPath(f Facts, worker string) string { return dialInPath(&f, worker) }
 func DialInPaths(c *Compiled, f Facts) []string {
 	var dirs []string
 	for _, name := range sortedKeys(c.Roles) {
-		if dir := dialInPath(&f, name); dir != "" && c.Roles[name] == RoleWorker {
+		if dir := dialInPath(&f, name); dir != "" && c.hasDoor(name) {
 			dirs = append(dirs, dir)
 		}
 	}
 	return dirs
+}
+
+// hasDoor reports whether a service is a worker of this machine's kernel: another one can't
+// open a socket that the host makes.
+func (c *Compiled) hasDoor(service string) bool {
+	w := c.definition(service)
+	return c.Roles[service] == RoleWorker && (w == nil || !w.Container.Kernel.V.Own())
 }
 
 // dialInMount binds a worker's door: read-only, so that nothing in the worker can

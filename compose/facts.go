@@ -24,6 +24,7 @@ type addition struct {
 	labels  types.Labels
 	env     map[string]string
 	runtime string // empty: the file's
+	pids    int64  // 0: the file's
 }
 
 func (a *addition) setEnv(name, value string) {
@@ -91,6 +92,9 @@ func WithFacts(c *Compiled, f Facts) (*Compiled, diag.List) {
 	}
 	if f.InitVolume != "" {
 		project.Volumes[ToolsVolume] = types.VolumeConfig{Name: f.InitVolume, External: true}
+		if m.readable {
+			project.Volumes[ReadableToolsVolume] = types.VolumeConfig{Name: f.InitVolume + readableSuffix, External: true}
+		}
 	}
 	m.caches(&out)
 	m.own(&project)
@@ -102,6 +106,8 @@ type machine struct {
 	c    *Compiled
 	f    *Facts
 	list problems
+
+	readable bool // a worker has the readable tool volume
 }
 
 // own labels networks and volumes as this directory's. Compose's labels tell no
@@ -132,6 +138,7 @@ func apply(s *types.ServiceConfig, a *addition, f *Facts) {
 		s.Image = f.InitImage
 	}
 	s.Runtime = cmp.Or(a.runtime, s.Runtime)
+	s.PidsLimit = cmp.Or(a.pids, s.PidsLimit)
 	s.Volumes = append(slices.Clone(s.Volumes), a.volumes...)
 	if len(a.tmpfs) > 0 {
 		s.Tmpfs = a.tmpfs
@@ -182,15 +189,19 @@ func (m *machine) worker(s *types.ServiceConfig, a *addition) {
 	if m.f.Local {
 		a.volumes = append(a.volumes, identityMounts(m.f.RuntimeDir, user, m.f)...)
 	}
-	a.volumes = append(a.volumes, dialInMount(s.Name, m.f)...)
+	if m.c.hasDoor(s.Name) {
+		a.volumes = append(a.volumes, dialInMount(s.Name, m.f)...)
+	}
 	m.copyLabels(s, a)
 	w := m.c.definition(s.Name)
 	if w == nil {
 		return
 	}
 	k := &w.Container
-	m.runtime(w, m.c.RoomOf[s.Name])
-	m.kernel(w)
+	if !k.Kernel.V.Own() {
+		m.runtime(w, m.c.RoomOf[s.Name])
+	}
+	m.kernel(s, a, w)
 	m.hostImage(k, a)
 	for i := range k.Mounts {
 		m.mount(s, a, k, &k.Mounts[i], user)

@@ -33,19 +33,6 @@ func (f *Facts) ownRuntime() string {
 	return "runc" // of which the engine says that it is missing
 }
 
-// kernel refuses a worker whose kernel isn't this machine's: no engine gives it another one
-// yet.
-func (m *machine) kernel(w *workshop.Worker) {
-	if k := w.Container.Kernel; k.V.Own() {
-		at := k.Source.Range
-		if at.Filename == "" {
-			at = w.Source.Range
-		}
-		m.list.add("kernel-missing", at, fmt.Sprintf("%s can't have kernel %s: no engine gives a worker a kernel of its own yet (B13)", w.Name, k.V),
-			"It never runs on this machine's instead.", "write `kernel: host` if this machine's will do")
-	}
-}
-
 // runtime refuses what no room holds, what only the user's settings may allow,
 // and what the engine would refuse only when room and guard run already. Names
 // of shims (io.containerd.…) are found without being registered.

@@ -110,7 +110,13 @@ func TestWithFactsProblems(t *testing.T) {
 			f.Sources["./output"] = sf
 		}, "mount-protected", "git: rw"},
 		{"gVisor in a room", func(w *workshop.Workshop, _ *Facts) { w.Workers[0].Container.Runtime = val("runsc") }, "runtime-network", "runc"},
-		{"a kernel of its own", func(w *workshop.Workshop, _ *Facts) { w.Workers[0].Container.Kernel.V = workshop.KernelSandboxed }, "kernel-missing", "kernel: host"},
+		{"a kernel of its own", func(w *workshop.Workshop, f *Facts) {
+			w.Workers[0].Container.Kernel.V, f.Sandbox, f.NoSandbox = workshop.KernelSandboxed, "", "install it"
+		}, "kernel-missing", "install it"},
+		{"a virtual machine", func(w *workshop.Workshop, _ *Facts) { w.Workers[0].Container.Kernel.V = workshop.KernelVM }, "kernel-missing", "kernel: sandboxed"},
+		{"too little memory for a kernel", func(w *workshop.Workshop, _ *Facts) {
+			w.Workers[0].Container.Kernel.V, w.Workers[0].Container.Resources.Memory.V = workshop.KernelSandboxed, 127<<20
+		}, "kernel-memory", "needs 128m"},
 		{"a runtime that isn't there", func(w *workshop.Workshop, f *Facts) {
 			w.Workers[0].Container.Runtime = val("crun")
 			f.Runtimes = []string{"io.containerd.runc.v2", "runc"}

@@ -100,6 +100,12 @@ func TestGolden(t *testing.T) {
 				t.Error("with facts: ", v)
 			}
 			facts, err := RenderFacts(full)
+			if why := NoPlainCompose(full); why != "" {
+				if err == nil || err.Error() != "render facts: "+why {
+					t.Errorf("render facts: %v, want %s", err, why)
+				}
+				return
+			}
 			if err != nil {
 				t.Fatal(err)
 			}

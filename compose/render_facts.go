@@ -20,6 +20,9 @@ func RenderFacts(c *Compiled) ([]File, error) {
 	if c.Facts == nil {
 		return nil, errors.New("render facts: the project has no facts")
 	}
+	if why := NoPlainCompose(c); why != "" {
+		return nil, errors.New("render facts: " + why)
+	}
 	f := c.Facts
 	e := &emitter{}
 	e.raw(0, "# What this machine adds to "+ComposeFile+"; made by `workshop compile --load`, never committed.")

@@ -59,6 +59,8 @@ func (e *emitter) title(c *Compiled, s *types.ServiceConfig) {
 	switch c.Roles[s.Name] {
 	case RoleGuard:
 		e.raw(2, "# decides what leaves and carries it; no capability")
+	case RoleOutlet:
+		e.raw(2, "# makes the connections of a worker with a kernel of its own, in its room; no capability")
 	case RoleRoom:
 		e.raw(2, "# a network with loopback only: the namespace of its workers")
 	}

@@ -36,6 +36,9 @@ func (c *compiler) room(g *roomGroup) {
 	if options.Open {
 		s.Entrypoint = append(s.Entrypoint, "--open")
 	}
+	if c.ownKernel(g) != nil {
+		s.Entrypoint = append(s.Entrypoint, "--outlet", "--every-address")
+	}
 	s.HealthCheck = healthcheck(ImageInit, "health", "room")
 	c.origin(s.Name, "", g.source)
 	c.out.Project.Volumes[SocketsVolume] = types.VolumeConfig{}

@@ -35,6 +35,7 @@ func (c *compiler) worker(w *workshop.Worker) {
 	c.workerNetwork(&s, k)
 	c.env(&s, k, c.out.RoomOf[s.Name] != "")
 	s.Volumes = append(s.Volumes, toolsMount())
+	c.carried(&s, k)
 	c.mounts(&s, k)
 	c.caches(&s, k)
 	c.gate(&s, w)
@@ -78,6 +79,9 @@ func (c *compiler) gate(s *types.ServiceConfig, w *workshop.Worker) {
 	s.Entrypoint = types.ShellCommand{InitPath, "gate"}
 	if c.out.RoomOf[s.Name] != "" {
 		s.Entrypoint = append(s.Entrypoint, "--room")
+		if k.Kernel.V.Own() {
+			s.Entrypoint = append(s.Entrypoint, "--relay", outletSocket)
+		}
 	}
 	for i := range k.Mounts {
 		if k.Mounts[i].ReadWrite {

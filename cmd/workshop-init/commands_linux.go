@@ -49,8 +49,8 @@ func connectMain(args []string, stdout, stderr io.Writer) int {
 func healthMain(args []string, _, stderr io.Writer) int {
 	checks := map[string]func() error{
 		"room":  room.Health,
-		"guard": guard.Health,
-		"gate":  func() error { return workerinit.Health(context.Background()) },
+		"guard": guard.Health, "outlet": outlet.Health,
+		"gate": func() error { return workerinit.Health(context.Background()) },
 	}
 	if len(args) != 1 || checks[args[0]] == nil {
 		fmt.Fprint(stderr, usage)

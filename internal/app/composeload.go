@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -29,8 +30,8 @@ func (env *Env) LoadForCompose(ctx context.Context, c *Project, g Generated, yes
 	if err != nil {
 		return "", EngineError(err)
 	}
-	if info.NoCompose != "" {
-		return "", Fail(CodeRefused, "compile --load: %s", info.NoCompose).Hint("start it with `workshop up`")
+	if why := cmp.Or(compose.NoPlainCompose(c.Compiled), info.NoCompose); why != "" {
+		return "", Fail(CodeRefused, "compile --load: %s", why).Hint("start it with `workshop up`")
 	}
 	ready, err := env.Prepare(ctx, e, c)
 	if err != nil {

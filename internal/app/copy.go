@@ -28,7 +28,7 @@ func (env *Env) connectForCopy(ctx context.Context, worker string) (*Running, er
 		return nil, err
 	}
 	for _, c := range seen.Containers {
-		if c.Service == worker && (c.Role == compose.RoleRoom.String() || c.Role == compose.RoleGuard.String()) {
+		if c.Service == worker && !compose.IsWorkers(c.Role) {
 			e.Close()
 			return nil, Fail(CodeRefused, "cp: %s is the workshop's %s, and files are copied from and to workers only", worker, c.Role)
 		}

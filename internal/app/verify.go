@@ -226,7 +226,7 @@ func (v *verification) try(ctx context.Context) {
 		})
 	}
 	for _, c := range v.seen.Containers {
-		if c.State == "running" && (c.Role == compose.RoleRoom.String() || c.Role == compose.RoleGuard.String()) {
+		if c.State == "running" && !compose.IsWorkers(c.Role) {
 			g.Go(func() error {
 				o := v.look(gctx, c.Service)
 				v.mu.Lock()

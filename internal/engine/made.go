@@ -37,6 +37,8 @@ type Asked struct {
 	// OtherRuntime is an OCI runtime that only the user's settings allow: it may bring a
 	// kernel, and add devices and mounts. Empty: one of the machine's kernel.
 	OtherRuntime string
+	// OwnKernel: its kernel must not be this machine's (B13).
+	OwnKernel bool
 }
 
 // AskedMount is a mount that was asked for. Size is that of a memory file system in
@@ -106,7 +108,7 @@ func CompareMade(a Asked, k Known, r *made.Report) (out []Difference) {
 // KernelNote says that a container has another kernel than this machine, which only the
 // user's settings allow (B30); "": it has this machine's, or there is none to compare.
 func KernelNote(a Asked, k Known, r *made.Report) string {
-	if a.OtherRuntime == "" || k.Machine == nil || r.BootID == k.Machine.BootID && r.Version == k.Machine.Version {
+	if a.OwnKernel || a.OtherRuntime == "" || k.Machine == nil || r.BootID == k.Machine.BootID && r.Version == k.Machine.Version {
 		return ""
 	}
 	return fmt.Sprintf("its kernel is not this machine's, as your settings allow for the runtime %s (B30): %s", a.OtherRuntime, r.Version)
@@ -127,6 +129,7 @@ type madeRow struct {
 }
 
 var madeRows = []madeRow{
+	{"B13", "kernel", true, (*comparison).ownKernel},
 	{"B30", "boot id", false, (*comparison).bootID},
 	{"B30", "kernel version", false, (*comparison).version},
 	{"B1", "CapInh", true, (*comparison).capInh},
@@ -173,6 +176,29 @@ func status(field, want string) func(*comparison) (string, string) {
 
 func refused(family string) func(*comparison) (string, string) {
 	return func(c *comparison) (string, string) { return "EPERM", c.r.Sockets[family] }
+}
+
+// ownKernel compares with the kernel of this machine, or of any other container of the engine.
+func (c *comparison) ownKernel() (asked, found string) {
+	const another = "another than this machine's"
+	if !c.OwnKernel {
+		return "", ""
+	}
+	of := c.Machine
+	for _, r := range []*made.Report{c.Room, c.First} {
+		if of == nil && r != nil {
+			of = &r.Kernel
+		}
+	}
+	switch {
+	case of == nil || of.BootID == "" || of.Version == "":
+		return another, "one that can't be compared with this machine's"
+	case c.r.BootID == "" || c.r.Version == "":
+		return another, "one that doesn't say which it is"
+	case c.r.BootID == of.BootID || c.r.Version == of.Version:
+		return another, "this machine's: " + c.r.Version
+	}
+	return another, another
 }
 
 func (c *comparison) bootID() (string, string) {

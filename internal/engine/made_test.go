@@ -80,6 +80,22 @@ var madeCases = []struct {
 	want   string
 }{
 	{"nothing", func(*Asked, *Known, *made.Report) {}, ""},
+	{"a kernel of its own", func(a *Asked, _ *Known, r *made.Report) {
+		a.OwnKernel, a.OtherRuntime, r.BootID, r.Version = true, "workshop-runsc", "other", "Linux version 4.19.0-gvisor"
+	}, ""},
+	{"this machine's kernel for its own", func(a *Asked, _ *Known, _ *made.Report) { a.OwnKernel, a.OtherRuntime = true, "workshop-runsc" }, "kernel: asked another than this machine's, found this machine's: Linux version 6.1.0"},
+	{"this machine's kernel by another name", func(a *Asked, _ *Known, r *made.Report) {
+		a.OwnKernel, a.OtherRuntime, r.BootID = true, "workshop-runsc", "other"
+	}, "kernel: asked another than this machine's, found this machine's: Linux version 6.1.0"},
+	{"a kernel that doesn't say which it is", func(a *Asked, _ *Known, r *made.Report) {
+		a.OwnKernel, a.OtherRuntime, r.BootID = true, "workshop-runsc", ""
+	}, "kernel: asked another than this machine's, found one that doesn't say which it is"},
+	{"the room's kernel, where the engine is elsewhere", func(a *Asked, k *Known, r *made.Report) {
+		a.OwnKernel, a.OtherRuntime, k.Machine, k.Room.Kernel = true, "workshop-runsc", nil, r.Kernel
+	}, "kernel: asked another than this machine's, found this machine's: Linux version 6.1.0"},
+	{"a kernel that can't be compared", func(a *Asked, k *Known, _ *made.Report) {
+		a.OwnKernel, a.OtherRuntime, k.Machine, k.Room = true, "workshop-runsc", nil, nil
+	}, "kernel: asked another than this machine's, found one that can't be compared with this machine's"},
 	{"another boot", func(_ *Asked, _ *Known, r *made.Report) { r.BootID = "other" }, "boot id: asked 8b8e1d9c, found other"},
 	{"no boot id", func(_ *Asked, _ *Known, r *made.Report) { r.BootID = "" }, "boot id: asked 8b8e1d9c, found none"},
 	{"this machine's boot id can't be read", func(_ *Asked, k *Known, r *made.Report) { k.Machine.BootID = "" }, "boot id: asked a known one, found 8b8e1d9c"},

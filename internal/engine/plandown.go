@@ -53,7 +53,7 @@ func PlanRestart(d Desired, o Observed) (*Plan, error) {
 	}
 	var base, missing []string
 	if len(d.Only) == 0 {
-		base = append(pl.services(compose.RoleRoom), pl.services(compose.RoleGuard)...)
+		base = slices.Concat(pl.services(compose.RoleRoom), pl.services(compose.RoleGuard), pl.services(compose.RoleOutlet))
 	}
 	for _, service := range slices.Concat(base, workers) {
 		if c, ok := pl.byService[service]; !ok || c.State == "created" {
@@ -73,14 +73,24 @@ func PlanRestart(d Desired, o Observed) (*Plan, error) {
 	for _, service := range base {
 		stoppedBase = append(stoppedBase, pl.add(step(OpStopContainer, service, "restart"), stoppedWorkers...))
 	}
+	waitReady := func(service string) {
+		if pl.ready[service] == 0 {
+			pl.ready[service] = pl.add(step(OpWaitReady, service, "started"), pl.started[service])
+		}
+	}
 	for _, service := range base {
-		pl.started[service] = pl.add(step(OpStartContainer, service, "restart"), stoppedBase...)
+		after := append(slices.Clone(stoppedBase), pl.started[pl.c.RoomOf[service]])
+		pl.started[service] = pl.add(step(OpStartContainer, service, "restart"), after...)
+		if pl.isAwaited(service) {
+			waitReady(service)
+		}
 	}
 	for i, service := range workers {
-		pl.started[service] = pl.add(step(OpStartContainer, service, "restart"), stoppedWorkers[i], pl.started[pl.c.RoomOf[service]])
+		after := append(pl.carriedBy(service), stoppedWorkers[i], pl.started[pl.c.RoomOf[service]])
+		pl.started[service] = pl.add(step(OpStartContainer, service, "restart"), after...)
 	}
 	for _, service := range slices.Concat(base, workers) {
-		pl.add(step(OpWaitReady, service, "started"), pl.started[service])
+		waitReady(service)
 	}
 	return pl.plan, nil
 }

@@ -31,7 +31,7 @@ type planner struct {
 	ready   map[string]int // service → step
 	barrier []int          // pulls and builds: nothing is changed before they have succeeded
 	init    int            // step that loads the workshop-init image, or 0
-	tools   int            // step that verifies the tool volume, or 0
+	tools   map[string]int // key of a tool volume → step that verifies it
 	reload  int            // step that sends the guard its new policy, or 0
 }
 
@@ -44,7 +44,7 @@ func newPlanner(d Desired, o Observed) *planner {
 		plan:      &Plan{Project: o.Project, Compiled: d.Compiled, Desired: d, Observed: o},
 		byService: map[string]Container{}, names: map[string]int{},
 		removed: map[string]int{}, images: map[string]int{}, volumes: map[string]int{}, fresh: map[string]int{},
-		network: map[string]int{}, created: map[string]int{}, started: map[string]int{}, ready: map[string]int{},
+		network: map[string]int{}, created: map[string]int{}, started: map[string]int{}, ready: map[string]int{}, tools: map[string]int{},
 	}
 	if d.Compiled != nil {
 		pl.p = d.Compiled.Project

@@ -95,7 +95,7 @@ const initName = "workshop-init"
 
 // prepareImages adds the steps that get the images of created containers.
 func (pl *planner) prepareImages(decisions map[string]decision) error {
-	initImage, tools := "", false
+	initImage, tools := "", map[string]bool{}
 	if pl.c.Facts != nil {
 		initImage = pl.c.Facts.InitImage
 	}
@@ -107,7 +107,9 @@ func (pl *planner) prepareImages(decisions map[string]decision) error {
 			continue
 		}
 		s := pl.p.Services[service]
-		tools = tools || uses(s, compose.ToolsVolume)
+		for _, key := range toolVolumes {
+			tools[key] = tools[key] || uses(s, key)
+		}
 		ref := ImageRef(pl.d, service)
 		if ref == initImage || pl.images[ref] != 0 {
 			continue
@@ -121,9 +123,10 @@ func (pl *planner) prepareImages(decisions map[string]decision) error {
 			pl.barrier = append(pl.barrier, step)
 		}
 	}
-	if tools {
-		name := VolumeName(pl.p, compose.ToolsVolume)
-		pl.tools = pl.add(Step{Op: OpFillTools, Target: "volume/" + name, Key: compose.ToolsVolume, Cause: "before every start"}, pl.init)
+	for _, key := range toolVolumes {
+		if tools[key] {
+			pl.tools[key] = pl.add(Step{Op: OpFillTools, Target: "volume/" + VolumeName(pl.p, key), Key: key, Cause: "before every start"}, pl.init)
+		}
 	}
 	return nil
 }
@@ -215,7 +218,7 @@ func (pl *planner) prepareVolumes(decisions map[string]decision) {
 		v := pl.p.Volumes[key]
 		name := VolumeName(pl.p, key)
 		wanted[name] = true
-		if bool(v.External) || key == compose.ToolsVolume {
+		if bool(v.External) || slices.Contains(toolVolumes, key) {
 			continue
 		}
 		if x, isCache := pl.c.Caches[key]; isCache {

@@ -102,7 +102,7 @@ func (pl *planner) removeStrays(wanted []string) {
 func (pl *planner) decide(wanted []string) map[string]decision {
 	out := map[string]decision{}
 	changedNetworks, changedCopies := pl.changedNetworks(), pl.changedCopies(wanted)
-	for _, role := range []compose.Role{compose.RoleRoom, compose.RoleGuard, compose.RoleWorker} {
+	for _, role := range []compose.Role{compose.RoleRoom, compose.RoleGuard, compose.RoleOutlet, compose.RoleWorker} {
 		for _, service := range pl.services(role) {
 			asked := role != compose.RoleWorker || slices.Contains(wanted, service)
 			out[service] = pl.decideOne(service, role, asked, out, changedNetworks, changedCopies)
@@ -174,31 +174,56 @@ func (pl *planner) decideOne(service string, role compose.Role, asked bool, done
 }
 
 func (pl *planner) createAndStart(decisions map[string]decision) {
-	order := append(pl.services(compose.RoleRoom), pl.services(compose.RoleGuard)...)
-	order = append(order, pl.services(compose.RoleWorker)...)
+	order := slices.Concat(pl.services(compose.RoleRoom), pl.services(compose.RoleGuard), pl.services(compose.RoleOutlet), pl.services(compose.RoleWorker))
 	for _, service := range order {
 		if d := decisions[service]; d.action == create {
 			pl.created[service] = pl.create(service, d)
 		}
 	}
 	for _, service := range order {
-		if d := decisions[service]; d.action == create || d.action == start {
+		d := decisions[service]
+		if d.action == create || d.action == start {
 			pl.started[service] = pl.start(service, d)
+		}
+		if d.action != leave && pl.isAwaited(service) {
+			pl.waitReady(service, d)
 		}
 	}
 	for _, service := range order {
-		if d := decisions[service]; d.action != leave {
-			cause, reload := "started", 0
-			if d.action == keep {
-				cause = d.cause
-			}
-			if pl.c.Roles[service] == compose.RoleGuard {
-				reload = pl.reload
-			}
-			pl.ready[service] = pl.add(Step{Op: OpWaitReady, Target: pl.target(service), Service: service, ObjectID: pl.keptID(service, d), Cause: cause},
-				pl.started[service], pl.toolsFor(service), reload)
+		if d := decisions[service]; d.action != leave && pl.ready[service] == 0 {
+			pl.waitReady(service, d)
 		}
 	}
+}
+
+// isAwaited reports whether a service is an outlet, or a room that has one: a kernel of a
+// worker's own copies the network of its room once, and its PID 1 connects to its outlet
+// before anything else can.
+func (pl *planner) isAwaited(service string) bool {
+	return slices.ContainsFunc(pl.services(compose.RoleOutlet), func(o string) bool { return o == service || pl.c.RoomOf[o] == service })
+}
+
+// carriedBy returns the steps in which the outlet of a worker, and the room of the two, become
+// ready.
+func (pl *planner) carriedBy(worker string) (steps []int) {
+	for _, outlet := range pl.services(compose.RoleOutlet) {
+		if uses(pl.p.Services[worker], outlet) && pl.c.Roles[worker] == compose.RoleWorker { // its volume has its name
+			steps = append(steps, pl.ready[outlet], pl.ready[pl.c.RoomOf[outlet]])
+		}
+	}
+	return steps
+}
+
+func (pl *planner) waitReady(service string, d decision) {
+	cause, reload := "started", 0
+	if d.action == keep {
+		cause = d.cause
+	}
+	if pl.c.Roles[service] == compose.RoleGuard {
+		reload = pl.reload
+	}
+	pl.ready[service] = pl.add(Step{Op: OpWaitReady, Target: pl.target(service), Service: service, ObjectID: pl.keptID(service, d), Cause: cause},
+		pl.started[service], pl.toolsFor(service), reload)
 }
 
 func (pl *planner) create(service string, d decision) int {
@@ -226,6 +251,7 @@ func (pl *planner) start(service string, d decision) int {
 			after = append(after, pl.volumes[v.Source])
 		}
 	}
+	after = append(after, pl.carriedBy(service)...)
 	if d.action == start { // a created one's creation waits
 		for key := range pl.p.Services[service].Networks {
 			after = append(after, pl.network[key])
@@ -241,12 +267,17 @@ func (pl *planner) start(service string, d decision) int {
 	return pl.add(Step{Op: OpStartContainer, Target: pl.target(service), Service: service, ObjectID: pl.keptID(service, d), Cause: cause}, after...)
 }
 
-// toolsFor returns the step that verifies the tool volume, if the service uses it.
+// toolVolumes are the keys of tool volumes.
+var toolVolumes = []string{compose.ToolsVolume, compose.ReadableToolsVolume}
+
+// toolsFor returns the step that verifies the tool volume that the service uses, if any.
 func (pl *planner) toolsFor(service string) int {
-	if !uses(pl.p.Services[service], compose.ToolsVolume) {
-		return 0
+	for _, key := range toolVolumes {
+		if uses(pl.p.Services[service], key) {
+			return pl.tools[key]
+		}
 	}
-	return pl.tools
+	return 0
 }
 
 // uses reports whether a service mounts a volume.

@@ -72,6 +72,10 @@ type Names struct {
 // worker's uid can neither trace it nor write to its descriptors.
 const ToolMode = 0o111
 
+// ReadableToolMode is its mode for workers of a sandbox, whose kernel has to read what it
+// executes, and keeps PID 1 from being dumpable by prctl(2) alone.
+const ReadableToolMode = 0o555
+
 // Volume returns the name of the program's tool volume, derived from content and mode.
 func (n Names) Volume() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %04o", n.Digest, ToolMode))

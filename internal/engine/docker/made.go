@@ -125,7 +125,8 @@ func madeAsked(role compose.Role, c *creation, info engine.Info) (engine.Asked, 
 		Role: role, Shm: h.ShmSize, Rlimits: map[string][2]uint64{}, Limits: limitsAsked(h, info),
 		OtherRuntime: cmp.Or(h.Runtime, info.DefaultRuntime),
 	}
-	if role != compose.RoleWorker || h.NetworkMode.IsContainer() || compose.KernelRuntime(a.OtherRuntime) {
+	a.OwnKernel = role == compose.RoleWorker && h.Runtime == compose.GVisorRuntime
+	if role != compose.RoleWorker || h.NetworkMode.IsContainer() && !a.OwnKernel || compose.KernelRuntime(a.OtherRuntime) {
 		a.OtherRuntime = ""
 	}
 	if uid, gid, ok := strings.Cut(c.config.User, ":"); ok && strings.Trim(uid+gid, "0123456789") == "" {

@@ -307,6 +307,8 @@ func (e *Engine) health(ctx context.Context, id, project, service string, role c
 		name, program = "room", compose.ImageInit
 	case compose.RoleGuard:
 		name, program = "guard", compose.ImageInit
+	case compose.RoleOutlet:
+		name, program = "outlet", compose.ImageInit
 	case compose.RoleWorker:
 		w, err := e.lookAt(ctx, id, project, service)
 		if err != nil {

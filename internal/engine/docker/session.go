@@ -49,7 +49,7 @@ func (e *Engine) running(ctx context.Context, project, service, dir string) (wor
 		return w, engine.NewForeignError(project, dir, c.Directory)
 	case c.State != "running":
 		return w, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State, Why: c.WhyEnded()}
-	case c.Role == compose.RoleRoom.String() || c.Role == compose.RoleGuard.String():
+	case !compose.IsWorkers(c.Role):
 		return w, fmt.Errorf("%s is a %s, and commands run in workers only", service, c.Role)
 	case !e.opts.Compared.Has(project, service, w.start):
 		return w, engine.RefuseNotCompared(service)

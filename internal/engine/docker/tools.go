@@ -78,7 +78,7 @@ func (e *Engine) fillTools(ctx context.Context, name string, labels map[string]s
 	}
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	h := &tar.Header{Name: path.Base(compose.InitPath), Typeflag: tar.TypeReg, Mode: initimage.ToolMode, Size: int64(len(data))}
+	h := &tar.Header{Name: path.Base(compose.InitPath), Typeflag: tar.TypeReg, Mode: int64(toolMode(name)), Size: int64(len(data))}
 	if err := errors.Join(w.WriteHeader(h), write(w, data), w.Close()); err != nil {
 		return fmt.Errorf("tool volume %s: %w", name, err)
 	}
@@ -123,7 +123,7 @@ func (e *Engine) verifyTools(ctx context.Context, name string, labels map[string
 		if _, err := tr.Next(); err != nil {
 			return fmt.Errorf("verify the tool volume %s: %w", name, err)
 		}
-		if err := check(tr, stat.Size, stat.Mode, want); err != nil {
+		if err := check(tr, stat.Size, stat.Mode, toolMode(name), want); err != nil {
 			return fmt.Errorf("verify the tool volume %s: %w", name, err)
 		}
 		return nil
@@ -142,13 +142,13 @@ func (e *Engine) verifyHere(ctx context.Context, v volume.Volume, want initimage
 	if err != nil {
 		return false, nil
 	}
-	return true, check(f, stat.Size(), stat.Mode(), want)
+	return true, check(f, stat.Size(), stat.Mode(), toolMode(v.Name), want)
 }
 
 // check compares a file's content and mode with the program's: if a worker could
 // read it, its process would be dumpable there.
-func check(r io.Reader, size int64, mode fs.FileMode, want initimage.Names) error {
-	if size != want.Size || !mode.IsRegular() || mode.Perm() != initimage.ToolMode {
+func check(r io.Reader, size int64, mode, wantMode fs.FileMode, want initimage.Names) error {
+	if size != want.Size || !mode.IsRegular() || mode.Perm() != wantMode {
 		return fmt.Errorf("%w: %d bytes, mode %s", errTools, size, mode)
 	}
 	h := sha256.New()
@@ -159,6 +159,14 @@ func check(r io.Reader, size int64, mode fs.FileMode, want initimage.Names) erro
 		return fmt.Errorf("%w: another hash", errTools)
 	}
 	return nil
+}
+
+// toolMode is the program's mode on a tool volume.
+func toolMode(name string) fs.FileMode {
+	if compose.IsReadableTools(name) {
+		return initimage.ReadableToolMode
+	}
+	return initimage.ToolMode
 }
 
 func (e *Engine) program(ctx context.Context) ([]byte, error) {

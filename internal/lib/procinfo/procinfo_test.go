@@ -76,3 +76,17 @@ func TestInterfaces(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+func TestListens(t *testing.T) {
+	const text = "Num       RefCount Protocol Flags    Type St Inode Path\n" +
+		"0000000000000000: 00000002 00000000 00010000 0001 01 2 /run/a/x.sock\n" +
+		"0000000000000000: 00000003 00000000 00000000 0001 03 3 /run/b/y.sock\n"
+	for _, tt := range []struct {
+		begin string
+		want  bool
+	}{{"/run/a/", true}, {"/run/b/", false}, {"/run/c/", false}} {
+		if got := Listens(text, tt.begin, ".sock"); got != tt.want {
+			t.Errorf("%s: %v", tt.begin, got)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package compose
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/llmdo/workshop/workshop"
+)
+
+// GVisorRuntime is the name under which gVisor's runtime is registered for us, with options
+// that no other container gets.
+const GVisorRuntime = "workshop-runsc"
+
+const (
+	// gvisorMemory is the least memory of a worker on gVisor, in bytes: its kernel and its
+	// file server take about 55 MB of it.
+	gvisorMemory = 128 << 20
+	// A worker on gVisor with n processes needs at most gvisorThreads + gvisorPerProcess × n
+	// threads of this machine; beyond its limit it ends.
+	gvisorThreads, gvisorPerProcess = 256, 4
+)
+
+// NoPlainCompose says why plain Compose can't run a project; empty: it can.
+func NoPlainCompose(c *Compiled) string {
+	for _, name := range sortedKeys(c.Roles) {
+		if w := c.definition(name); w != nil && w.Container.Kernel.V.Own() {
+			return fmt.Sprintf("%s has kernel %s, and plain Compose neither waits for its room before it starts it nor sees which kernel it got (B13)", name, w.Container.Kernel.V)
+		}
+	}
+	return ""
+}
+
+// readableSuffix ends the name of a tool volume whose program may be read.
+const readableSuffix = "-readable"
+
+// IsReadableTools reports whether a tool volume of this name is [ReadableToolsVolume].
+func IsReadableTools(name string) bool { return strings.HasSuffix(name, readableSuffix) }
+
+// kernel gives a worker the kernel that it asks for, or refuses it: it never gets this
+// machine's instead (B13).
+func (m *machine) kernel(s *types.ServiceConfig, a *addition, w *workshop.Worker) {
+	k := &w.Container
+	if !k.Kernel.V.Own() {
+		return
+	}
+	at := k.Kernel.Source.Range
+	if at.Filename == "" {
+		at = w.Source.Range
+	}
+	switch {
+	case k.Kernel.V != workshop.KernelSandboxed:
+		m.list.add("kernel-missing", at, fmt.Sprintf("%s can't have kernel %s: no engine gives a worker a virtual machine yet (B13)", w.Name, k.Kernel.V),
+			"It never runs on this machine's instead.", "write `kernel: sandboxed`, or `kernel: host` if this machine's will do")
+		return
+	case m.f.Sandbox == "":
+		m.list.add("kernel-missing", at, fmt.Sprintf("%s can't have kernel %s here (B13)", w.Name, k.Kernel.V), "It never runs on this machine's instead.", m.f.NoSandbox)
+		return
+	}
+	if r := &k.Resources; r.Memory.V < gvisorMemory {
+		at := r.Memory.Source.Range
+		if at.Filename == "" {
+			at = w.Source.Range
+		}
+		m.list.add("kernel-memory", at, fmt.Sprintf("%s has %s of memory, and its kernel needs %s (B5)", w.Name, formatSize(int64(r.Memory.V)), formatSize(gvisorMemory)),
+			"gVisor itself takes about 55 MB of a worker's memory.", "write `memory: 128M` or more in its resources")
+	}
+	a.runtime, a.pids = m.f.Sandbox, gvisorThreads+gvisorPerProcess*k.Resources.PIDs.V
+	for i := range s.Volumes {
+		if s.Volumes[i].Source == ToolsVolume && s.Volumes[i].Type == types.VolumeTypeVolume {
+			s.Volumes[i].Source, m.readable = ReadableToolsVolume, true
+		}
+	}
+}
