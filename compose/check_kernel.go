@@ -46,15 +46,15 @@ func (k *checker) kernel(s *types.ServiceConfig) {
 	if !own || k.c.Facts == nil {
 		return
 	}
-	k.must(k.sandboxed(w) && s.Runtime == k.c.Facts.Sandbox, "B13", "its runtime is %q, that of kernel %s is %q", s.Runtime, w.Container.Kernel.V, k.c.Facts.Sandbox)
+	k.must(k.onGVisor(w) && s.Runtime == k.c.Facts.GVisor, "B13", "its runtime is %q, that of kernel %s is %q", s.Runtime, w.Container.Kernel.V, k.c.Facts.GVisor)
 	for i := range s.Volumes {
 		k.must(s.Volumes[i].Target != DialInDir, "B13", "it has a door, which another kernel can't open")
 	}
 }
 
-// sandboxed reports whether a worker's kernel is one of a sandbox's on this machine.
-func (k *checker) sandboxed(w *workshop.Worker) bool {
-	return w != nil && w.Container.Kernel.V == workshop.KernelSandboxed && k.c.Facts != nil && k.c.Facts.Sandbox != ""
+// onGVisor reports whether a worker has a kernel of gVisor on this machine.
+func (k *checker) onGVisor(w *workshop.Worker) bool {
+	return w != nil && w.Container.Kernel.V == workshop.KernelSandboxed && k.c.Facts != nil && k.c.Facts.GVisor != ""
 }
 
 func isTools(volume string) bool { return volume == ToolsVolume || volume == ReadableToolsVolume }

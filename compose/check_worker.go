@@ -56,7 +56,7 @@ func (k *checker) workerMounts(s *types.ServiceConfig) {
 	for i := range s.Volumes {
 		v := &s.Volumes[i]
 		if v.Target == InitDir && v.Type == types.VolumeTypeVolume && isTools(v.Source) {
-			k.must((v.Source == ReadableToolsVolume) == k.sandboxed(w), "B12", "workshop-init is mounted as %q, which is not for its kernel", v.Source)
+			k.must((v.Source == ReadableToolsVolume) == k.onGVisor(w), "B12", "workshop-init is mounted as %q, which is not for its kernel", v.Source)
 			tools = v.ReadOnly
 			continue
 		}

@@ -164,10 +164,10 @@ type Facts struct {
 	// workers without a room.
 	Runtimes, UserRuntimes []string
 	DefaultRuntime         string
-	// Sandbox is the OCI runtime by which the engine gives workers with `kernel: sandboxed`
-	// one of its own; empty: it can't, and NoSandbox says why and what to do.
-	Sandbox   string
-	NoSandbox string
+	// GVisor is the OCI runtime by which the engine gives workers with `kernel: sandboxed`
+	// one of its own; empty: it can't, and NoGVisor says why and what to do.
+	GVisor   string
+	NoGVisor string
 
 	UID, GID   int    // of the workers, never 0
 	UserReason string // why that one: "caller", "SUDO_UID", "owner of the project", "fallback"

@@ -54,8 +54,8 @@ func (m *machine) kernel(s *types.ServiceConfig, a *addition, w *workshop.Worker
 		m.list.add("kernel-missing", at, fmt.Sprintf("%s can't have kernel %s: no engine gives a worker a virtual machine yet (B13)", w.Name, k.Kernel.V),
 			"It never runs on this machine's instead.", "write `kernel: sandboxed`, or `kernel: host` if this machine's will do")
 		return
-	case m.f.Sandbox == "":
-		m.list.add("kernel-missing", at, fmt.Sprintf("%s can't have kernel %s here (B13)", w.Name, k.Kernel.V), "It never runs on this machine's instead.", m.f.NoSandbox)
+	case m.f.GVisor == "":
+		m.list.add("kernel-missing", at, fmt.Sprintf("%s can't have kernel %s here (B13)", w.Name, k.Kernel.V), "It never runs on this machine's instead.", m.f.NoGVisor)
 		return
 	}
 	if r := &k.Resources; r.Memory.V < gvisorMemory {
@@ -66,7 +66,7 @@ func (m *machine) kernel(s *types.ServiceConfig, a *addition, w *workshop.Worker
 		m.list.add("kernel-memory", at, fmt.Sprintf("%s has %s of memory, and its kernel needs %s (B5)", w.Name, formatSize(int64(r.Memory.V)), formatSize(gvisorMemory)),
 			"gVisor itself takes about 55 MB of a worker's memory.", "write `memory: 128M` or more in its resources")
 	}
-	a.runtime, a.pids = m.f.Sandbox, gvisorThreads+gvisorPerProcess*k.Resources.PIDs.V
+	a.runtime, a.pids = m.f.GVisor, gvisorThreads+gvisorPerProcess*k.Resources.PIDs.V
 	for i := range s.Volumes {
 		if s.Volumes[i].Source == ToolsVolume && s.Volumes[i].Type == types.VolumeTypeVolume {
 			s.Volumes[i].Source, m.readable = ReadableToolsVolume, true

@@ -111,7 +111,7 @@ func TestWithFactsProblems(t *testing.T) {
 		}, "mount-protected", "git: rw"},
 		{"gVisor in a room", func(w *workshop.Workshop, _ *Facts) { w.Workers[0].Container.Runtime = val("runsc") }, "runtime-network", "runc"},
 		{"a kernel of its own", func(w *workshop.Workshop, f *Facts) {
-			w.Workers[0].Container.Kernel.V, f.Sandbox, f.NoSandbox = workshop.KernelSandboxed, "", "install it"
+			w.Workers[0].Container.Kernel.V, f.GVisor, f.NoGVisor = workshop.KernelSandboxed, "", "install it"
 		}, "kernel-missing", "install it"},
 		{"a virtual machine", func(w *workshop.Workshop, _ *Facts) { w.Workers[0].Container.Kernel.V = workshop.KernelVM }, "kernel-missing", "kernel: sandboxed"},
 		{"too little memory for a kernel", func(w *workshop.Workshop, _ *Facts) {

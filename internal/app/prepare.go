@@ -108,7 +108,7 @@ func (env *Env) factsOptions(c *Project, info engine.Info) facts.Options {
 		DefaultRuntime: info.DefaultRuntime, UserRuntimes: env.Settings.Runtimes,
 		SecretsOnDisk: env.Settings.SecretsOnDisk, EngineDirs: info.Own,
 	}
-	o.Sandbox, o.NoSandbox = info.Sandbox()
+	o.GVisor, o.NoGVisor = info.GVisor()
 	if c.modelOf != "" {
 		o.DataDir = env.DataDir()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/made"
 	"github.com/llmdo/workshop/internal/verify"
 	"github.com/llmdo/workshop/internal/verify/outside"
 	"github.com/llmdo/workshop/workshop"
@@ -150,8 +151,11 @@ func (v *verification) facts(ctx context.Context) *Project {
 func (v *verification) worker(w *workshop.Worker, ready *Project, started time.Time) *verify.Worker {
 	c := &w.Container
 	x := &verify.Worker{
-		Name: w.Name, Mode: c.Network.Mode.V,
+		Name: w.Name, Mode: c.Network.Mode.V, OwnKernel: c.Kernel.V.Own(),
 		Memory: int64(c.Resources.Memory.V), CPUs: c.Resources.CPU.V, PIDs: c.Resources.PIDs.V, Env: map[string]bool{},
+	}
+	if x.OwnKernel && ready != nil && ready.Compiled.Facts.Local {
+		x.Machine = made.ReadKernel()
 	}
 	for i := range c.Mounts {
 		m := &c.Mounts[i]

@@ -3,6 +3,8 @@ package engine
 import (
 	"slices"
 	"strings"
+
+	"github.com/llmdo/workshop/compose"
 )
 
 // gvisorFlags are the flags with which gVisor's runtime may be registered, by their values
@@ -44,4 +46,19 @@ func badGVisorFlags(args []string) (bad []string) {
 		bad = append(bad, "no --host-uds=open")
 	}
 	return bad
+}
+
+// GVisor returns the OCI runtime by which the engine gives a worker a kernel in user space;
+// empty: it can't, and do says what to do.
+func (i *Info) GVisor() (runtime, do string) {
+	switch {
+	case i.Flavour != FlavourDocker:
+		return "", "use `--engine docker`: on this engine nobody has tried gVisor"
+	case i.Daemon.Rootless:
+		return "", "use a Docker that runs as root: with rootless Docker nobody has tried gVisor"
+	case slices.Contains(i.Runtimes, compose.GVisorRuntime):
+		return compose.GVisorRuntime, ""
+	}
+	return "", "install gVisor's runsc, add `" + `"runtimes": {"` + compose.GVisorRuntime + `": {"path": "/usr/local/bin/runsc", "runtimeArgs": ["--host-uds=open", "--network=sandbox"]}}` +
+		"` to /etc/docker/daemon.json, and restart Docker: `sudo systemctl restart docker`"
 }

@@ -136,7 +136,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	wg.Wait()
 	if failure != nil {
 		failure.Done = finished
-		if r.Told != nil && !errors.As(failure.Err, new(*NotReadyError)) {
+		// What a container that is refused says of itself isn't why.
+		if r.Told != nil && !errors.As(failure.Err, new(*NotReadyError)) && !errors.As(failure.Err, new(*RefusedError)) {
 			if told := r.Told(); told != nil {
 				failure.Err = fmt.Errorf("%w\n%v", told, failure.Err) // %v: its consequence isn't a conflict
 			}

@@ -10,12 +10,24 @@ func Judge(w *Worker) []Line {
 	if w.Unseen != "" {
 		w.Seen = Seen{}
 	}
-	return []Line{
+	lines := []Line{
 		w.capabilities(), w.privileges(), w.fileSystem(), w.user(), w.limits(), w.host(), w.sources(), w.protected(), w.copies(),
 		w.ports(), w.secrets(), w.mainProcess(), w.interfaces(), w.restarts(), w.room(), w.names(), w.byName(), w.otherPorts(),
 		w.neverReached(), w.denials(), w.kernel(), w.neverList(), w.requests(), w.door(), w.terminal(), w.modelKeys(), w.environment(), w.bounds(),
 	}
+	if !w.OwnKernel {
+		return lines
+	}
+	for i := range lines {
+		if !onAnyKernel[lines[i].Promise] {
+			lines[i] = notTested(lines[i].Promise, w.Name, "its kernel is its own (B13), and shows something else than this machine's")
+		}
+	}
+	return append(lines, w.ownKernel())
 }
+
+// onAnyKernel are the promises that are judged by what no kernel of a worker shows.
+var onAnyKernel = map[string]bool{"B7": true, "B9": true, "B10": true, "B31": true, "B44": true, "B45": true}
 
 // begin starts a line about the worker; without what a probe or the machine shows, it is
 // not tested.

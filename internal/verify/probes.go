@@ -92,6 +92,10 @@ func (b *batch) container(w *Worker) {
 	for _, socket := range engineSockets {
 		b.add("host."+socket, "read %s", socket)
 	}
+	if w.OwnKernel {
+		b.add("kernel.boot", "read /proc/sys/kernel/random/boot_id")
+		b.add("kernel.version", "read /proc/version")
+	}
 	b.add("init.workshop-init", "read /opt/workshop/workshop-init bytes=4")
 	b.add("init.door", "write /run/workshop/%s", tryName)
 	b.add("environ", "environ")

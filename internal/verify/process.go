@@ -31,6 +31,23 @@ func (w *Worker) kernel() Line {
 	return e.line()
 }
 
+// ownKernel compares the kernel that the worker sees with this machine's.
+func (w *Worker) ownKernel() Line {
+	e := w.begin("B13")
+	e.tried("the boot id and version of its kernel")
+	for _, is := range []struct{ key, what, here string }{{"kernel.boot", "boot id", w.Machine.BootID}, {"kernel.version", "version", w.Machine.Version}} {
+		r := w.Seen[is.key]
+		seen := strings.TrimSpace(r.Detail)
+		if is.here == "" || seen == "" {
+			e.miss("the %s of its kernel and this machine's can't be compared", is.what)
+			continue
+		}
+		e.inside(seen != is.here, "%s %s", is.what, seen)
+		e.control(r.Seen == "ok", "reading it: %s", r.Seen)
+	}
+	return e.line()
+}
+
 func (w *Worker) restarts() Line {
 	e := about("B21", w.Name)
 	e.tried("the restart policy: a worker that comes back by itself would be there before its room")

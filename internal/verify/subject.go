@@ -7,6 +7,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/lib/cgroup"
 	"github.com/llmdo/workshop/internal/lib/procinfo"
+	"github.com/llmdo/workshop/internal/made"
 )
 
 // Worker is a worker as the file grants it, with what is seen of it.
@@ -18,6 +19,9 @@ type Worker struct {
 	CPUs    float64
 	PIDs    int64
 	NotHeld []string
+	// OwnKernel: its file asks for another kernel than this machine's, which is Machine.
+	OwnKernel bool
+	Machine   made.Kernel
 	// Mounts of the file; Writable are further targets that may be written, such as caches.
 	Mounts   []Mount
 	Writable []string

@@ -53,6 +53,7 @@ var methods = []Method{
 	{"B10", []Kind{Inspected}, "addresses that are published, and listeners of this machine", "", "outside", false},
 	{"B11", []Kind{Inspected, Probed}, "no value of a secret in what the engine knows, nor in generated files", "which secrets are there", "outside for values, inside for which are there", false},
 	{"B12", []Kind{Inspected, Probed}, "name, arguments and PID of its main process", "the same", "outside", false},
+	{"B13", []Kind{Inspected, Probed}, "the boot id and version of this machine's kernel", "those of its own; the lines about its processes are then not tested", "both", true},
 	{"B20", []Kind{Inspected, Probed}, "its interfaces (`/proc/PID/net/dev`)", "the same; connecting without a network", "outside", false},
 	{"B21", []Kind{Inspected, Disruptive}, "restart policies; in a copy a listener that nobody reaches", "connections while guard and room are killed (in a copy)", "outside; *in part* without `--disruptive`", false},
 	{"B22", []Kind{Probed}, "", "changing rules, routes and addresses; the guard's ports", "inside", false},

@@ -26,7 +26,6 @@ var concepts = []struct {
 		"workshop/locate.go":             "a name in a file system of the loader",
 		"internal/callrule/path.go":      "two patterns may meet",
 		"internal/toolbox/files/glob.go": "a pattern may be above the directory",
-		"internal/room/health_linux.go":  "a row of /proc/net/unix",
 		"internal/lib/cgroup/parse.go":   "lib imports nothing of ours",
 		"internal/facts/create.go":       "a path that filepath.Rel made",
 	}},
