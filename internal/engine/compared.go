@@ -5,8 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/llmdo/workshop/internal/lib/atomicfile"
 )
 
 // Compared notes which start of a service's container was last compared with what was
@@ -30,11 +28,13 @@ func (c Compared) Keep(project, service, start string) error {
 	if c.Dir == "" {
 		return fmt.Errorf("no directory to note in that %s was compared with what was asked for: neither HOME nor XDG_STATE_HOME is set", service)
 	}
-	dir := filepath.Join(c.Dir, project, comparedDir)
-	err := os.MkdirAll(dir, 0o700)
+	file := filepath.Join(c.Dir, project, comparedDir, service)
+	err := os.MkdirAll(filepath.Dir(file), 0o700)
 	if err == nil {
-		// Lost by a power failure, it is compared again.
-		err = atomicfile.File{Name: filepath.Join(dir, service), Data: []byte(start), Mode: 0o600, Volatile: true}.Write()
+		// A file whose content is replaced would be written to the disk at once (ext4(5),
+		// auto_da_alloc). One that a crash leaves incomplete is of nothing that was compared.
+		_ = os.Remove(file)
+		err = os.WriteFile(file, []byte(start), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("note that %s was compared with what was asked for: %w", service, err)
