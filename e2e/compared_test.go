@@ -219,6 +219,8 @@ func TestStartedByTheEngine(t *testing.T) {
 	}
 	s.Eventually("the worker is ready again", func() bool { return strings.Count(s.Logs("worker"), "READY") > 1 })
 	commandsRefuse(s)
+	says(s, s.Expect(4, "call", "worker", "shell", "command=id"), "worker: unchanged", "(B41)") // which brings up what isn't
+	s.Expect(0, "exec", "worker", "--", "true")
 	keptAndCompared(s)
 	if scenario.DockerAPI() { // whose containers say themselves what their limits are
 		if err := s.Restart("worker"); err != nil {
