@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -60,13 +59,11 @@ func (env *Env) CopyOut(ctx context.Context, worker, file, to string, unlimited 
 		_, err := io.Copy(w, stream)
 		return err
 	}
-	dir, name := env.Abs(to), ""
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		if strings.HasSuffix(to, "/") {
-			return Fail(CodeFailed, "cp: %s: not a directory", to)
-		}
-		dir, name = filepath.Dir(dir), filepath.Base(dir)
+	dir, name, err := env.openTarget(to)
+	if err != nil {
+		return err
 	}
+	defer dir.Close()
 	limits := copyLimits
 	if unlimited {
 		limits = safetar.Limits{}
@@ -80,7 +77,7 @@ func (env *Env) CopyOut(ctx context.Context, worker, file, to string, unlimited 
 	}
 	if bad, ok := errors.AsType[*fs.PathError](err); ok {
 		if !filepath.IsAbs(bad.Path) { // of a file in dir
-			bad.Path = filepath.Join(dir, bad.Path)
+			bad.Path = filepath.Join(dir.Name(), bad.Path)
 		}
 		return Fail(CodeFailed, "cp: %s: %w", Printable(bad.Path), bad.Err)
 	}
@@ -109,11 +106,15 @@ func (env *Env) CopyIn(ctx context.Context, from, worker, file string, stream io
 		}
 		return env.copyInError(ctx, e, worker, dir, err)
 	}
-	source := env.Abs(from)
-	if _, err := os.Lstat(source); err != nil {
-		return Fail(CodeFailed, "cp: %s: %w", from, PlainPathError(err))
+	root, source, err := env.openHere(from, false)
+	if err != nil {
+		return err
 	}
-	dir, name := path.Clean(file), filepath.Base(source)
+	defer root.Close()
+	if _, err := root.Lstat(source); err != nil {
+		return copyHereError(root, from, err)
+	}
+	dir, name := path.Clean(file), filepath.Base(env.Abs(from))
 	place, ok := lookIn(ctx, e, worker, dir)
 	if !ok || place.Typeflag != tar.TypeDir {
 		if strings.HasSuffix(file, "/") {
@@ -126,7 +127,7 @@ func (env *Env) CopyIn(ctx context.Context, from, worker, file string, stream io
 		}
 	}
 	r, w := io.Pipe()
-	go func() { w.CloseWithError(safetar.Pack(w, source, name, place.Uid, place.Gid)) }()
+	go func() { w.CloseWithError(safetar.Pack(w, root, source, name, place.Uid, place.Gid)) }()
 	defer r.Close()
 	return env.copyInError(ctx, e, worker, path.Join(dir, name), e.CopyTo(ctx, e.Name, worker, dir, r))
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -135,6 +136,11 @@ func (e *Engine) fill(p *engine.Plan, s engine.Step) error {
 	if err != nil {
 		return err
 	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	r, w := io.Pipe()
 	go func() {
 		t := tar.NewWriter(w)
@@ -145,7 +151,7 @@ func (e *Engine) fill(p *engine.Plan, s engine.Step) error {
 		w.CloseWithError(err)
 	}()
 	defer r.Close()
-	_, err = safetar.Extract(dir, "", r, safetar.Limits{}) // the project's own files
+	_, err = safetar.Extract(root, "", r, safetar.Limits{}) // the project's own files
 	return err
 }
 

@@ -35,7 +35,7 @@ func TestExtractLimits(t *testing.T) {
 		"what is skipped, with long names": {[]*tar.Header{{Name: strings.Repeat("d", 1<<13), Typeflag: tar.TypeFifo}}, false, 1},
 		"what is skipped":                  {entries(300, flat, tar.TypeSymlink), false, maxSkipped + 1},
 	} {
-		skipped, err := Extract(t.TempDir(), "", stream(t, c.in...), limits)
+		skipped, err := Extract(open(t, t.TempDir()), "", stream(t, c.in...), limits)
 		for _, s := range skipped {
 			if len(s) > maxSkippedText+len("…") {
 				t.Errorf("%s: %d bytes of %.50q", name, len(s), s)
@@ -52,7 +52,7 @@ func TestExtractLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, err := Extract(dir, "", &b, limits); !errors.Is(err, ErrLimit) || len(tree(t, dir)) > 0 {
+	if _, err := Extract(open(t, dir), "", &b, limits); !errors.Is(err, ErrLimit) || len(tree(t, dir)) > 0 {
 		t.Errorf("%v, %q", err, tree(t, dir))
 	}
 	// Zeros take no space.
@@ -62,7 +62,7 @@ func TestExtractLimits(t *testing.T) {
 	if err := errors.Join(w.WriteHeader(&tar.Header{Name: "f", Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(data))}), func() error { _, err := w.Write(data); return err }(), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Extract(dir, "", &b, limits); err != nil {
+	if _, err := Extract(open(t, dir), "", &b, limits); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "f")); err != nil || !bytes.Equal(got, data) {

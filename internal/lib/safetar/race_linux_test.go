@@ -24,11 +24,30 @@ func TestPackOfWhatIsExchanged(t *testing.T) {
 	for _, pair := range [][2]string{{"from/sub", "from/link"}, {"from/a", "from/file"}, {"from/a", "fifo"}, {"from/sub", "fifo"}} {
 		testutil.WhileExchanged(t, func() error {
 			var b bytes.Buffer
-			_ = Pack(&b, at("from"), "n", 1000, 1000)
+			_ = Pack(&b, open(t, at("from")), ".", "n", 1000, 1000)
 			if strings.Contains(b.String(), "PRIVATE") {
 				return errors.New("what lies outside was copied")
 			}
 			return nil
 		}, [2]string{at(pair[0]), at(pair[1])})
 	}
+}
+
+// So is what is copied itself, with a link to what is beside it.
+func TestPackOfASourceThatIsExchanged(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(os.MkdirAll(at("from"), 0o755), os.Mkdir(at("keys"), 0o755), os.WriteFile(at("from/id"), []byte("public"), 0o600),
+		os.WriteFile(at("keys/id"), []byte("PRIVATE"), 0o600), os.Symlink("keys", at("link"))); err != nil {
+		t.Fatal(err)
+	}
+	root := open(t, dir)
+	testutil.WhileExchanged(t, func() error {
+		var b bytes.Buffer
+		_ = Pack(&b, root, "from", "n", 1000, 1000)
+		if strings.Contains(b.String(), "PRIVATE") {
+			return errors.New("what lies beside it was copied")
+		}
+		return nil
+	}, [2]string{at("from"), at("link")})
 }

@@ -6,6 +6,7 @@ package safetar
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,38 +18,45 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
-// Pack writes a file or directory as a tar stream whose first entry is name. All entries
-// belong to uid and gid, those of the worker's target directory. No link is followed, and
-// nothing outside of the source is read, even if another worker changes it concurrently.
-func Pack(w io.Writer, source, name string, uid, gid int) error {
-	p := &packer{t: tar.NewWriter(w), source: source, name: name, uid: uid, gid: gid}
-	return errors.Join(p.pack(), p.t.Close())
+// Pack writes a file or directory of a root as a tar stream whose first entry is name. All
+// entries belong to uid and gid, those of the worker's target directory. No link is followed
+// but those on the way to the file, which stay in the root; of a directory nothing outside of
+// it is read, even if a worker changes it concurrently.
+func Pack(w io.Writer, root *os.Root, file, name string, uid, gid int) error {
+	p := &packer{t: tar.NewWriter(w), uid: uid, gid: gid}
+	return errors.Join(p.pack(root, file, name), p.t.Close())
 }
 
 type packer struct {
-	t            *tar.Writer
-	root         *os.Root
-	source, name string
-	uid, gid     int
+	t        *tar.Writer
+	root     *os.Root
+	uid, gid int
 }
 
-func (p *packer) pack() error {
-	info, err := os.Lstat(p.source)
+func (p *packer) pack(root *os.Root, file, name string) error {
+	info, err := root.Lstat(file)
 	if err != nil {
 		return err
 	}
-	dir, file := p.source, "."
 	if !info.IsDir() {
-		dir, file = filepath.Dir(p.source), filepath.Base(p.source)
+		p.root = root
+		return p.put(file, name, info)
 	}
-	if p.root, err = os.OpenRoot(dir); err != nil {
+	if p.root, err = root.OpenRoot(file); err != nil {
 		return err
 	}
 	defer p.root.Close()
-	return p.entry(file, p.name)
+	if now, err := p.root.Stat("."); err != nil || !os.SameFile(info, now) {
+		return errors.Join(err, replacedError(p.root.Name()))
+	}
+	return p.entry(".", name)
 }
+
+func replacedError(file string) error { return fmt.Errorf("%s was replaced while it was copied", file) }
 
 // entry writes a file of the root, with everything below it.
 func (p *packer) entry(file, name string) error {
@@ -56,6 +64,11 @@ func (p *packer) entry(file, name string) error {
 	if err != nil {
 		return err
 	}
+	return p.put(file, name, info)
+}
+
+// put is entry of a file that is, or was, what info says.
+func (p *packer) put(file, name string, info fs.FileInfo) (err error) {
 	link := ""
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -81,7 +94,7 @@ func (p *packer) entry(file, name string) error {
 	}
 	defer f.Close()
 	if now, err := f.Stat(); err != nil || !os.SameFile(info, now) {
-		return errors.Join(err, fmt.Errorf("%s was replaced while it was copied", filepath.Join(p.root.Name(), file)))
+		return errors.Join(err, replacedError(filepath.Join(p.root.Name(), file)))
 	}
 	if !info.IsDir() {
 		_, err = io.Copy(p.t, f)
@@ -154,11 +167,11 @@ func copyHoles(f *os.File, r io.Reader, size int64) error {
 	return f.Truncate(size)
 }
 
-// Extract extracts a stream from a container into dir; name, if set, replaces the first
-// entry's name. Nothing is written outside of dir, not even through links ([os.Root]),
+// Extract extracts a stream from a container into a directory; name, if set, replaces the
+// first entry's name. Nothing is written outside of it, not even through links ([os.Root]),
 // nor more than the limits allow; blocks of zeros become holes. It returns the skipped
 // entries with reasons, at most maxSkipped.
-func Extract(dir, name string, r io.Reader, l Limits) (skipped []string, err error) {
+func Extract(root *os.Root, name string, r io.Reader, l Limits) (skipped []string, err error) {
 	var n taken
 	left := 0
 	defer func() {
@@ -171,11 +184,6 @@ func Extract(dir, name string, r io.Reader, l Limits) (skipped []string, err err
 			skipped = append(skipped, clip(what))
 		}
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
 	t := tar.NewReader(r)
 	first := ""
 	for {
@@ -193,14 +201,14 @@ func Extract(dir, name string, r io.Reader, l Limits) (skipped []string, err err
 		if first == "" {
 			first = entry
 		}
-		if name != "" {
-			entry = path.Join(name, strings.TrimPrefix(strings.TrimPrefix(entry, first), "/"))
-		}
 		if !filepath.IsLocal(filepath.FromSlash(entry)) {
 			skip(h.Name + ": the name leads out of the target")
 			continue
 		}
-		why, err := extractOne(root, entry, h, t)
+		if name != "" {
+			entry = path.Join(name, strings.TrimPrefix(strings.TrimPrefix(entry, first), "/"))
+		}
+		why, err := extractOne(root, cmp.Or(name, "."), entry, h, t)
 		if err != nil {
 			return skipped, err
 		}
@@ -221,8 +229,9 @@ func clip(s string) string {
 	return s[:maxSkippedText/2] + "…" + s[len(s)-maxSkippedText/2:]
 }
 
-// extractOne writes one entry; why is the reason for skipping it.
-func extractOne(root *os.Root, entry string, h *tar.Header, r io.Reader) (why string, err error) {
+// extractOne writes one entry; why is the reason for skipping it. Links stay in target, a name
+// in the root.
+func extractOne(root *os.Root, target, entry string, h *tar.Header, r io.Reader) (why string, err error) {
 	mode := fs.FileMode(h.Mode) & 0o777
 	if link := linkOnTheWay(root, entry); link != "" {
 		return "below the link " + link, nil
@@ -250,7 +259,7 @@ func extractOne(root *os.Root, entry string, h *tar.Header, r io.Reader) (why st
 		return "", errors.Join(err, f.Close())
 	case tar.TypeSymlink:
 		link := filepath.FromSlash(h.Linkname)
-		if filepath.IsAbs(link) || climbsLater(h.Linkname) || !filepath.IsLocal(filepath.Join(filepath.Dir(filepath.FromSlash(entry)), link)) {
+		if filepath.IsAbs(link) || climbsLater(h.Linkname) || !subpath.Within(path.Join(path.Dir(entry), filepath.ToSlash(link)), target) {
 			return "a link out of the target, to " + h.Linkname, nil
 		}
 		if err := removeFile(root, entry); err != nil {
@@ -264,7 +273,7 @@ func extractOne(root *os.Root, entry string, h *tar.Header, r io.Reader) (why st
 }
 
 // climbsLater reports whether ".." follows a name in a link: if that name is a link
-// itself, ".." is relative to its target and can lead out of dir.
+// itself, ".." is relative to its target and can lead out of the directory.
 func climbsLater(link string) bool {
 	named := false
 	for part := range strings.SplitSeq(filepath.ToSlash(link), "/") {

@@ -58,6 +58,17 @@ func tree(t testing.TB, dir string) []string {
 	return out
 }
 
+// open opens a directory.
+func open(t testing.TB, dir string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
+}
+
 // TestExtract: what a worker packs can't reach beside the target (B43).
 func TestExtract(t *testing.T) {
 	reg := func(name string) *tar.Header { return &tar.Header{Name: name, Typeflag: tar.TypeReg} }
@@ -76,6 +87,9 @@ func TestExtract(t *testing.T) {
 		{"directory", "", []*tar.Header{dir("d/"), reg("d/f")}, []string{"d", "d/f"}, 0},
 		{"directory under another name", "e", []*tar.Header{dir("d/"), reg("d/f")}, []string{"e", "e/f"}, 0},
 		{"dot dot", "", []*tar.Header{reg("../f"), reg("d/../../f")}, nil, 2},
+		{"dot dot under another name", "g", []*tar.Header{reg("f"), reg("../x"), reg("f/../../x")}, []string{"g"}, 2},
+		{"link beside it under another name", "e", []*tar.Header{dir("d/"), link("d/l", "../x"), link("d/m", "../e/f"), link("d/n", "f")}, []string{"e", "e/m -> ../e/f", "e/n -> f"}, 1},
+		{"only a link, under another name", "g", []*tar.Header{link("l", "x")}, nil, 1},
 		{"absolute", "", []*tar.Header{reg("/f")}, nil, 1},
 		{"link inside", "", []*tar.Header{dir("d/"), reg("d/f"), link("d/l", "f")}, []string{"d", "d/f", "d/l -> f"}, 0},
 		{"link out", "", []*tar.Header{link("l", "../x"), link("m", "/etc/passwd")}, nil, 2},
@@ -91,7 +105,7 @@ func TestExtract(t *testing.T) {
 			if err := os.Mkdir(target, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			skipped, err := Extract(target, c.as, stream(t, c.in...), Limits{})
+			skipped, err := Extract(open(t, target), c.as, stream(t, c.in...), Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,14 +132,14 @@ func TestPackExtract(t *testing.T) {
 	os.WriteFile(filepath.Join(from, "d", "e", "f"), []byte("x"), 0o600)
 	os.Symlink("e/f", filepath.Join(from, "d", "l"))
 	var b bytes.Buffer
-	if err := Pack(&b, filepath.Join(from, "d"), "n", 1000, 1001); err != nil {
+	if err := Pack(&b, open(t, from), "d", "n", 1000, 1001); err != nil {
 		t.Fatal(err)
 	}
 	h, err := tar.NewReader(bytes.NewReader(b.Bytes())).Next()
 	if err != nil || h.Uid != 1000 || h.Gid != 1001 {
 		t.Errorf("first entry %+v, %v", h, err)
 	}
-	if skipped, err := Extract(to, "", &b, Limits{}); err != nil || len(skipped) > 0 {
+	if skipped, err := Extract(open(t, to), "", &b, Limits{}); err != nil || len(skipped) > 0 {
 		t.Fatal(skipped, err)
 	}
 	if got, want := tree(t, to), []string{"n", "n/e", "n/e/f", "n/l -> e/f"}; !slices.Equal(got, want) {
@@ -144,7 +158,7 @@ func FuzzExtract(f *testing.F) {
 		root := t.TempDir()
 		target := filepath.Join(root, "target")
 		os.Mkdir(target, 0o755)
-		Extract(target, name, bytes.NewReader(data), Limits{Bytes: 1 << 20, Entries: 1000, Depth: 100})
+		Extract(open(t, target), name, bytes.NewReader(data), Limits{Bytes: 1 << 20, Entries: 1000, Depth: 100})
 		entries, err := os.ReadDir(root)
 		if err != nil || len(entries) != 1 {
 			t.Errorf("beside the target: %v, %v", entries, err)
@@ -171,7 +185,7 @@ func TestExtractRefusesLinksThatClimbLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	skipped, err := Extract(dir, "", &b, Limits{})
+	skipped, err := Extract(open(t, dir), "", &b, Limits{})
 	if err != nil || len(skipped) != 1 || !strings.HasPrefix(skipped[0], "out/z: ") {
 		t.Errorf("left behind %q, %v", skipped, err)
 	}
