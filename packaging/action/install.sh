@@ -38,7 +38,7 @@ if [ -n "$version" ]; then
 else
 	command -v go >/dev/null || { echo "this action is not at a release, and there is no Go to build it: add actions/setup-go, or say version: vX.Y.Z" >&2; exit 1; }
 	cd "$GITHUB_ACTION_PATH"
-	CGO_ENABLED=0 GOWORK=off GOFLAGS= go build -trimpath -buildvcs=false -tags=validator_novalidatefn -o "$bin/workshop" ./cmd/workshop
+	CGO_ENABLED=0 GOWORK=off GOFLAGS= go build -trimpath -buildvcs=false -tags=validator_novalidatefn,nethttpomithttp2 -o "$bin/workshop" ./cmd/workshop
 fi
 echo "$bin" >>"$GITHUB_PATH"
 "$bin/workshop" --version

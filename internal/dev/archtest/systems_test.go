@@ -18,8 +18,8 @@ func TestOtherSystems(t *testing.T) {
 		system, arch, tags string
 		programs           []string
 	}{
-		{"darwin", "arm64", "validator_novalidatefn", []string{"./cmd/workshop", "./cmd/llmdo"}},
-		{"windows", "amd64", "validator_novalidatefn", []string{"./cmd/workshop", "./cmd/llmdo"}},
+		{"darwin", "arm64", "validator_novalidatefn,nethttpomithttp2", []string{"./cmd/workshop", "./cmd/llmdo"}},
+		{"windows", "amd64", "validator_novalidatefn,nethttpomithttp2", []string{"./cmd/workshop", "./cmd/llmdo"}},
 		{"linux", "arm64", "nethttpomithttp2", []string{"./cmd/workshop-init"}},
 	} {
 		t.Run(x.system+" "+x.arch, func(t *testing.T) {
