@@ -151,6 +151,8 @@ type Daemon struct {
 	LiveRestore   bool // containers go on while it restarts
 	SELinux       bool // it labels containers
 	Desktop       bool // it is in a virtual machine of Docker Desktop
+	// GVisorFlags are those with which [compose.GVisorRuntime] is registered.
+	GVisorFlags []string
 }
 
 // MappedIDs says why ids in containers aren't those of this machine; empty: they are.

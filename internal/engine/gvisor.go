@@ -48,6 +48,10 @@ func badGVisorFlags(args []string) (bad []string) {
 	return bad
 }
 
+// registerGVisor is how gVisor's runtime is registered.
+const registerGVisor = `"runtimes": {"` + compose.GVisorRuntime + `": {"path": "/usr/local/bin/runsc", "runtimeArgs": ["--host-uds=open", "--network=sandbox"]}}` +
+	"` in /etc/docker/daemon.json, and restart Docker: `sudo systemctl restart docker`"
+
 // GVisor returns the OCI runtime by which the engine gives a worker a kernel in user space;
 // empty: it can't, and do says what to do.
 func (i *Info) GVisor() (runtime, do string) {
@@ -56,9 +60,11 @@ func (i *Info) GVisor() (runtime, do string) {
 		return "", "use `--engine docker`: on this engine nobody has tried gVisor"
 	case i.Daemon.Rootless:
 		return "", "use a Docker that runs as root: with rootless Docker nobody has tried gVisor"
-	case slices.Contains(i.Runtimes, compose.GVisorRuntime):
-		return compose.GVisorRuntime, ""
+	case !slices.Contains(i.Runtimes, compose.GVisorRuntime):
+		return "", "install gVisor's runsc, write `" + registerGVisor
 	}
-	return "", "install gVisor's runsc, add `" + `"runtimes": {"` + compose.GVisorRuntime + `": {"path": "/usr/local/bin/runsc", "runtimeArgs": ["--host-uds=open", "--network=sandbox"]}}` +
-		"` to /etc/docker/daemon.json, and restart Docker: `sudo systemctl restart docker`"
+	if bad := badGVisorFlags(i.Daemon.GVisorFlags); len(bad) > 0 {
+		return "", "the runtime " + compose.GVisorRuntime + " is registered with flags that may open it (" + strings.Join(bad, ", ") + "): write `" + registerGVisor
+	}
+	return compose.GVisorRuntime, ""
 }

@@ -28,3 +28,30 @@ func TestGVisorFlags(t *testing.T) {
 		})
 	}
 }
+
+// TestGVisor: which engine gives a worker a kernel of gVisor's, and what is said elsewhere.
+func TestGVisor(t *testing.T) {
+	registered := Info{Flavour: FlavourDocker, Runtimes: []string{"runc", "workshop-runsc"}, Daemon: Daemon{GVisorFlags: []string{"--host-uds=open", "--network=sandbox"}}}
+	for _, tt := range []struct {
+		name   string
+		change func(*Info)
+		says   string // empty: it does
+	}{
+		{"registered", func(*Info) {}, ""},
+		{"podman", func(i *Info) { i.Flavour = FlavourPodman }, "use `--engine docker`"},
+		{"another engine", func(i *Info) { i.Flavour = "" }, "use `--engine docker`"},
+		{"without root", func(i *Info) { i.Daemon.Rootless = true }, "a Docker that runs as root"},
+		{"not registered", func(i *Info) { i.Runtimes = []string{"runc", "runsc"} }, "install gVisor's runsc, write `\"runtimes\": {\"workshop-runsc\""},
+		{"registered openly", func(i *Info) { i.Daemon.GVisorFlags = []string{"--host-uds=open", "--network=host"} }, "flags that may open it (--network=host): write `\"runtimes\""},
+		{"registered without flags", func(i *Info) { i.Daemon.GVisorFlags = nil }, "(no --host-uds=open)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			i := registered
+			tt.change(&i)
+			runtime, do := i.GVisor()
+			if (runtime == "workshop-runsc") != (tt.says == "") || runtime == "" && !strings.Contains(do, tt.says) {
+				t.Errorf("%q, %q", runtime, do)
+			}
+		})
+	}
+}

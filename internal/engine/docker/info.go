@@ -17,6 +17,7 @@ import (
 	"github.com/docker/docker/api/types/versions"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/docker/dialect"
 	"github.com/llmdo/workshop/internal/lib/clip"
@@ -130,7 +131,7 @@ func (e *Engine) describe(raw system.Info) engine.Info {
 		Daemon: engine.Daemon{
 			OperatingSystem: raw.OperatingSystem, CgroupVersion: raw.CgroupVersion, CgroupDriver: raw.CgroupDriver, LiveRestore: raw.LiveRestoreEnabled,
 			Rootless: security("rootless"), UserRemap: security("userns"), SELinux: security("selinux"),
-			Desktop: strings.Contains(raw.OperatingSystem, "Docker Desktop"),
+			Desktop: strings.Contains(raw.OperatingSystem, "Docker Desktop"), GVisorFlags: raw.Runtimes[compose.GVisorRuntime].Args,
 		},
 	}
 }
