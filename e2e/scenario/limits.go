@@ -73,21 +73,25 @@ func (s *Scenario) UseUpMemory(service string) (restore func()) {
 			dir = filepath.Join("/sys/fs/cgroup", f[2])
 		}
 	}
-	now := value(dir, used)
+	before := ""
 	s.Eventually(service+" is idle", func() bool {
-		before := now
+		now := value(dir, used)
+		defer func() { before = now }()
 		time.Sleep(300 * time.Millisecond)
-		now = value(dir, used)
 		return now == before
 	})
-	set := func(to string) {
-		if err := os.WriteFile(filepath.Join(dir, limit), []byte(to), 0); err != nil {
-			s.Fatal(err)
-		}
-	}
 	was := value(dir, limit)
-	set(now)
-	return func() { set(was) }
+	set := func(to string) error { return os.WriteFile(filepath.Join(dir, limit), []byte(to), 0) }
+	// Again and again: the kernel charges ahead, and gives that back at a new limit.
+	for end := time.Now().Add(time.Second); ; time.Sleep(50 * time.Millisecond) {
+		err := set(value(dir, used)) // it may have more by now
+		if time.Now().Before(end) {
+			continue
+		}
+		s.must(err)
+		break
+	}
+	return func() { s.must(set(was)) }
 }
 
 // set takes a limit over; version 1 says "none" by a number near 2^63.
