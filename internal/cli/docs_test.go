@@ -136,8 +136,9 @@ const docsTail = `
   After ` + "`" + `kill -9` + "`" + ` the command ends with it. In namespaces everything else does, too; on Docker the
   containers stay, idle, until the next ` + "`" + `run` + "`" + `.
 - ` + "`" + `cp` + "`" + ` has the permissions of the worker's user. What leads out of the target, devices and
-  set-uid bits are skipped and reported. More than 10 GiB, 100,000 entries or 128 levels out of
-  a worker need ` + "`" + `--unlimited` + "`" + `.
+  set-uid bits are skipped and reported. A path here that a symbolic link leads out of what
+  workers may write is refused: name its real path. More than 10 GiB, 100,000 entries or 128
+  levels out of a worker need ` + "`" + `--unlimited` + "`" + `.
 - ` + "`" + `call` + "`" + ` takes one JSON object (` + "`" + `-` + "`" + `: standard input, ` + "`" + `@FILE` + "`" + `) or ` + "`" + `KEY=VALUE` + "`" + `; ` + "`" + `KEY.NAME=VALUE` + "`" + ` sets a
   part.
 - In ` + "`" + `logs` + "`" + ` and ` + "`" + `firewall log` + "`" + `, ` + "`" + `-f` + "`" + ` is ` + "`" + `--follow` + "`" + `; the workshop file is ` + "`" + `--file` + "`" + `, or ` + "`" + `-f` + "`" + ` before
