@@ -16,9 +16,9 @@ import (
 	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
-// onGVisor is a scenario whose worker runs on gVisor, with an engine of its own; nil: the
-// test runs elsewhere (scenario.Alone). Inbound are ports of the worker that are published.
-func onGVisor(t *testing.T, of func() *scenario.Scenario, inbound ...string) *scenario.Scenario {
+// onGVisor is a scenario whose worker has `kernel: sandboxed`, and is up on an engine of its
+// own; nil: the test runs elsewhere (scenario.Alone).
+func onGVisor(t *testing.T, of func() *scenario.Scenario) *scenario.Scenario {
 	t.Helper()
 	runsc := scenario.Runsc(t)
 	if !scenario.Alone(t) {
@@ -26,8 +26,8 @@ func onGVisor(t *testing.T, of func() *scenario.Scenario, inbound ...string) *sc
 	}
 	scenario.NewGVisorEngine(t, runsc)
 	s := of()
+	withOwnKernel(s)
 	s.Up()
-	s.OnGVisor("worker", "room", inbound...)
 	return s
 }
 
@@ -142,7 +142,7 @@ func TestGVisorPublished(t *testing.T) {
 		s := scenario.New(t, "ports", "a published port reaches a worker on gVisor, by the guard and the outlet")
 		s.Env = []string{"E2E_PORT=" + port}
 		return s
-	}, "8080")
+	})
 	if s == nil {
 		return
 	}
@@ -227,26 +227,61 @@ func TestGVisorLostMount(t *testing.T) {
 	}
 }
 
-// TestGVisorRegisteredOtherwise: with flags that don't fit, a worker ends before anything can
-// be started in it, and says which one it needs.
-func TestGVisorRegisteredOtherwise(t *testing.T) {
+// TestGVisorFlags: a runtime that is registered with other flags gets no worker.
+func TestGVisorFlags(t *testing.T) {
 	scenario.OnlyDocker(t, "gVisor is a runtime of Docker's")
 	runsc := scenario.Runsc(t)
 	if !scenario.Alone(t) {
 		return
 	}
-	scenario.NewGVisorEngine(t, runsc, "--host-uds=none", "--network=none", "--network=host")
-	for _, tt := range []struct{ runtime, want string }{
-		{"host-uds-none", "FAILED the outlet can't be reached (dial unix /run/outlet/outlet.sock: connect: connection refused): look at the logs of the service outlet, and register the worker's runtime with --host-uds=open\n"},
-		{"network-none", "FAILED not every address is the worker's own (listen udp4 1.1.1.1:0: bind: cannot assign requested address): register its runtime with --network=sandbox\n"},
-		{"network-host", "FAILED not every address is the worker's own (listen udp4 1.1.1.1:0: bind: cannot assign requested address): register its runtime with --network=sandbox\n"},
-	} {
-		t.Run(tt.runtime, func(t *testing.T) {
-			s := scenario.New(t, "restricted", "a worker whose runtime is registered with other flags isn't ready: "+tt.runtime)
-			s.Up()
-			if logs := s.TryOnGVisor(tt.runtime, "worker", "room"); !strings.HasSuffix(logs, tt.want) {
-				t.Errorf("it said\n%swant\n%s", logs, tt.want)
-			}
-		})
+	scenario.NewGVisorEngine(t, runsc, "--host-uds=all", "--network=host")
+	s := scenario.New(t, "restricted", "up refuses a runtime of gVisor's that would open this machine to a worker, and says how it is registered")
+	withOwnKernel(s)
+	d := s.Expect(4, "up")
+	says(s, d, "worker can't have kernel sandboxed here (B13)", "registered with flags that may open it (--host-uds=all, --network=host)", `"runtimeArgs": ["--host-uds=open", "--network=sandbox"]`)
+	if c := s.Containers(); len(c) != 0 {
+		t.Errorf("there is %v", c)
 	}
+}
+
+// TestGVisorWrapped: a program in the place of runsc that adds flags of its own. A worker
+// ends before anything can be started in it, and says what it lacks.
+func TestGVisorWrapped(t *testing.T) {
+	scenario.OnlyDocker(t, "gVisor is a runtime of Docker's")
+	runsc := scenario.Runsc(t)
+	if !scenario.Alone(t) {
+		return
+	}
+	flag := filepath.Join(t.TempDir(), "flag")
+	scenario.NewGVisorEngine(t, instead(t, "a=$1 b=$2\nshift 2\nexec "+runsc+" \"$a\" \"$b\" $(cat "+flag+") \"$@\""))
+	const address = "not every address is the worker's own (listen udp4 1.1.1.1:0: bind: cannot assign requested address): register its runtime with --network=sandbox"
+	s := scenario.New(t, "restricted", "a worker whose runtime does otherwise than it is registered isn't ready")
+	withOwnKernel(s)
+	for _, tt := range []struct{ flag, want string }{
+		{"--host-uds=none", "the outlet can't be reached (dial unix /run/outlet/outlet.sock: connect: connection refused): look at the logs of the service outlet, and register the worker's runtime with --host-uds=open"},
+		{"--network=none", address},
+		{"--network=host", address},
+	} {
+		if err := os.WriteFile(flag, []byte(tt.flag), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if d := s.Run("up"); d.Code == 0 || !strings.Contains(d.Err, tt.want) {
+			t.Errorf("%s: exit code %d\n%swant %s", tt.flag, d.Code, d.Err, tt.want)
+		}
+	}
+}
+
+// instead is a program in the place of a runtime.
+func instead(t *testing.T, script string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "workshop-e2e-runtime.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	program := filepath.Join(dir, "runtime")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return program
 }

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -80,11 +79,7 @@ func TestB13_MachinesKernel(t *testing.T) {
 	if !scenario.Alone(t) {
 		return
 	}
-	program := filepath.Join(t.TempDir(), "runsc")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nshift 2 # gVisor's flags\nexec runc \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	scenario.NewGVisorEngine(t, program)
+	scenario.NewGVisorEngine(t, instead(t, "shift 2 # gVisor's flags\nexec runc \"$@\""))
 	s := scenario.New(t, "restricted", "a worker with kernel: sandboxed never has this machine's kernel, whatever a runtime is called")
 	withOwnKernel(s)
 	d := s.Expect(4, "up")

@@ -145,6 +145,14 @@ func HasPort(ports []PortRange, port uint16) bool {
 	return false
 }
 
+// CountPorts returns how many ports there are in ranges that don't overlap.
+func CountPorts(ports []PortRange) (n int) {
+	for _, r := range ports {
+		n += int(r.Last) - int(r.First) + 1
+	}
+	return n
+}
+
 // FormatPorts is the reverse of [ParsePorts].
 func FormatPorts(ports []PortRange) string {
 	s := make([]string, len(ports))

@@ -129,6 +129,10 @@ func RedirectPorts(p RoomPolicy) []PortRange {
 	return SubtractPorts(all, []PortRange{{53, 53}, {80, 80}, {443, 443}})
 }
 
+// MaxCarriedPorts is how many ports of [RedirectPorts] a worker with a kernel of its own may
+// have: a relay listens at each (B28).
+const MaxCarriedPorts = 128
+
 // NewRuleset returns the ruleset of a room. Ports are sorted and joined; each
 // range is a separate rule, so that the list has no limit and needs no
 // kernel module beyond xt_tcpudp.

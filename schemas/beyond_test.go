@@ -44,6 +44,7 @@ var beyond = map[string]string{
 	"port-conflict-in-room":             `compares two places of the file`,
 	"port-twice":                        `compares two places of the file`,
 	"port-without-network":              `compares two places of the file`,
+	"kernel-ports":                      `compares two places of the file`,
 	"ports-of-several-workers":          `compares two places of the file`,
 	"secret-twice":                      `compares two places of the file`,
 	"symlink-loop":                      `needs the file system`,

@@ -73,6 +73,15 @@ func checkKernels(w *Workshop, p *problems) {
 		if n.Mode.V == firewall.Open {
 			bad(sourceOf(n), "with `open` any port may be dialled, and only a list of ports is carried to it (B28)", "write `mode: restricted` and what it may reach")
 		}
+		carried := firewall.RedirectPorts(firewall.RoomPolicy{Allow: n.Allow})
+		if have := firewall.CountPorts(carried); have > firewall.MaxCarriedPorts {
+			bad(sourceOf(n), fmt.Sprintf("its network has %d ports besides 80 and 443, and at most %d are carried to it (B28)", have, firewall.MaxCarriedPorts), "allow fewer ports")
+		}
+		for _, p := range wk.Container.Ports {
+			if firewall.HasPort(carried, p.Target.V) {
+				bad(p.Target.Source, fmt.Sprintf("port %d is one that its network allows, which is carried out of it, so it can't listen there", p.Target.V), "let it listen on another port, and publish that one")
+			}
+		}
 	}
 }
 

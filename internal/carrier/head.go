@@ -32,10 +32,7 @@ const MaxDNS = 4096
 
 // MaxPorts is how many ports a relay accepts connections at besides its own: those of the
 // policy and of endpoints.
-const MaxPorts = MaxPolicyPorts + firewall.MaxEndpoints
-
-// MaxPolicyPorts is how many of them may be the policy's.
-const MaxPolicyPorts = 128
+const MaxPorts = firewall.MaxCarriedPorts + firewall.MaxEndpoints
 
 // Head is a decoded head or message.
 type Head struct {

@@ -51,16 +51,14 @@ func copyAll(to io.Writer, from io.Reader, size buffers.Size) error {
 	return err
 }
 
-// Carry opens a stream with the head and joins it to the connection, which is reset if there
-// is none: m is nil without a carrier.
-func Carry(m *mux.Mux, h Head, c *net.TCPConn, size buffers.Size) {
-	if m != nil {
-		if s, err := m.Open(h.Encode()); err == nil {
-			Join(c, s, size)
-			return
-		}
+// Carry is [Join] with a stream that was opened for the connection, which is reset without
+// one: s is nil.
+func Carry(s *mux.Stream, c *net.TCPConn, size buffers.Size) {
+	if s == nil {
+		reset(c)
+		return
 	}
-	reset(c)
+	Join(c, s, size)
 }
 
 // reset closes a connection so that its peer hears of a reset.

@@ -76,12 +76,8 @@ func (t *portsTold) set(ports []uint16) {
 
 // fits returns an error if a relay can't accept at so many ports.
 func (t *portsTold) fits(ports []firewall.PortRange) error {
-	n := 0
-	for _, p := range ports {
-		n += int(p.Last-p.First) + 1
-	}
-	if n > carrier.MaxPolicyPorts {
-		return fmt.Errorf("the policy has %d ports besides 80 and 443, and a worker with a kernel of its own has %d at most (B28): allow fewer", n, carrier.MaxPolicyPorts)
+	if n := firewall.CountPorts(ports); n > firewall.MaxCarriedPorts {
+		return fmt.Errorf("the policy has %d ports besides 80 and 443, and a worker with a kernel of its own has %d at most (B28): allow fewer", n, firewall.MaxCarriedPorts)
 	}
 	return nil
 }

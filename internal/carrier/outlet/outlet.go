@@ -206,7 +206,11 @@ func (o *Outlet) inbound(l *net.TCPListener, port uint16) {
 			o.mu.Lock()
 			m := o.carrier
 			o.mu.Unlock()
-			o.sized(func(size buffers.Size) { carrier.Carry(m, carrier.Head{Kind: carrier.Inbound, Port: port}, c, size) })
+			var s *mux.Stream
+			if m != nil {
+				s, _ = m.Open(carrier.Head{Kind: carrier.Inbound, Port: port}.Encode())
+			}
+			o.sized(func(size buffers.Size) { carrier.Carry(s, c, size) })
 		}()
 	}
 }

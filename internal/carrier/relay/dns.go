@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/carrier"
-	"github.com/llmdo/workshop/internal/carrier/mux"
 )
 
 // dns answers queries by UDP, each from the address that it was sent to.
@@ -45,8 +44,7 @@ func (r *Relay) queries(c *net.UDPConn) {
 		case err != nil || flags&unix.MSG_TRUNC != 0 || n == 0:
 			continue
 		}
-		m := r.current()
-		if m == nil {
+		if r.current() == nil { // queries wait in the socket
 			return
 		}
 		select {
@@ -57,7 +55,7 @@ func (r *Relay) queries(c *net.UDPConn) {
 		text, source := append([]byte(nil), query[:n]...), sourceOf(control[:k])
 		r.all.Go(func() {
 			defer func() { <-r.slots }()
-			if answer := ask(m, text); answer != nil {
+			if answer := r.ask(text); answer != nil {
 				_, _, _ = c.WriteMsgUDPAddrPort(answer, source, from)
 			}
 		})
@@ -81,9 +79,9 @@ func sourceOf(control []byte) []byte {
 }
 
 // ask sends a query to the room's DNS; nil: no answer.
-func ask(m *mux.Mux, query []byte) []byte {
-	s, err := m.Open(carrier.Head{Kind: carrier.DNS}.Encode())
-	if err != nil {
+func (r *Relay) ask(query []byte) []byte {
+	s := r.open(carrier.Head{Kind: carrier.DNS})
+	if s == nil {
 		return nil
 	}
 	defer s.Close()

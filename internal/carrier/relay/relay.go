@@ -113,17 +113,41 @@ func (r *Relay) set(m *mux.Mux) {
 	r.cond.Broadcast()
 }
 
-// current waits for a carrier; nil: the relay ends.
+// current waits for a carrier that hasn't ended; nil: the relay ends.
 func (r *Relay) current() *mux.Mux {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.carrier == nil && r.ctx.Err() == nil {
-		r.cond.Wait()
+	for (r.carrier == nil || isEnded(r.carrier)) && r.ctx.Err() == nil {
+		r.cond.Wait() // connect sets the next one, or none, after the end of one
 	}
 	if r.ctx.Err() != nil {
 		return nil
 	}
 	return r.carrier
+}
+
+func isEnded(m *mux.Mux) bool {
+	select {
+	case <-m.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// open opens a stream on the carrier, or on the next one if it ends meanwhile; nil: there
+// is no place, or the relay ends.
+func (r *Relay) open(h carrier.Head) *mux.Stream {
+	for {
+		m := r.current()
+		if m == nil {
+			return nil
+		}
+		s, err := m.Open(h.Encode())
+		if err == nil || !isEnded(m) {
+			return s
+		}
+	}
 }
 
 // listen opens a port at every address and accepts at it. It is closed with the relay.
@@ -166,7 +190,7 @@ func (r *Relay) accept(l *net.TCPListener) {
 
 func (r *Relay) carry(c *net.TCPConn) {
 	to := c.LocalAddr().(*net.TCPAddr).AddrPort()
-	carrier.Carry(r.current(), carrier.Head{Kind: carrier.TCP, Address: netip.AddrPortFrom(to.Addr().Unmap(), to.Port())}, c, r.size())
+	carrier.Carry(r.open(carrier.Head{Kind: carrier.TCP, Address: netip.AddrPortFrom(to.Addr().Unmap(), to.Port())}), c, r.size())
 }
 
 // size bounds one more connection: the first ones get plenty.
