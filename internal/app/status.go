@@ -177,7 +177,7 @@ func statusOf(seen engine.Observed, w *workshop.Workshop, ports Ports, granted m
 		entries = append(entries, p)
 	}
 	givePorts(entries, w, ports, granted)
-	order := map[string]int{"worker": 0, "room": 1, "guard": 2}
+	order := map[string]int{"worker": 0, "outlet": 1, "room": 2, "guard": 3}
 	sortfunc.Stable(entries, func(x, y ContainerStatus) int {
 		return cmp.Or(cmp.Compare(order[x.Role], order[y.Role]), cmp.Compare(x.Name, y.Name))
 	})
