@@ -3,7 +3,6 @@
 package scenario
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,19 +66,6 @@ func (c *caller) prepare(l *Lab) (err error) {
 
 // state is $XDG_STATE_HOME of commands, unless a test gives another.
 func (c *caller) state() string { return filepath.Join(c.home, "state") }
-
-// records has what commands note of projects.
-func (c *caller) records() string {
-	var home, state string
-	for _, e := range c.environ() {
-		if v, ok := strings.CutPrefix(e, "HOME="); ok {
-			home = v
-		} else if v, ok := strings.CutPrefix(e, "XDG_STATE_HOME="); ok {
-			state = v
-		}
-	}
-	return filepath.Join(cmp.Or(state, filepath.Join(home, ".local/state")), "workshop/projects")
-}
 
 // runtime is $XDG_RUNTIME_DIR: on a tmpfs, as it is after logging in.
 func (c *caller) runtime() string { return "/dev/shm/" + filepath.Base(c.home) }

@@ -213,7 +213,7 @@ func (m *dockerMachine) early(_ *Scenario, c Container, probes []string) ([]prob
 }
 
 func (m *dockerMachine) session(s *Scenario, worker string) (io.ReadWriteCloser, error) {
-	e, err := docker.New(s.Context(), docker.Options{Lookup: os.LookupEnv, Compared: engine.Compared{Dir: m.caller.records()}})
+	e, err := docker.New(s.Context(), docker.Options{Lookup: os.LookupEnv, Compared: engine.Compared{Dir: s.records()}})
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func (m *dockerMachine) clean(s *Scenario) {
 		}
 	}
 	if m.podman != nil {
-		_ = os.RemoveAll(filepath.Join(m.caller.records(), s.Project))
+		_ = os.RemoveAll(filepath.Join(s.records(), s.Project))
 		removeRuntime(s, filepath.Join(m.caller.runtime(), "workshop"))
 		return
 	}

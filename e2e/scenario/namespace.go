@@ -298,7 +298,7 @@ func (m *namespaceMachine) session(s *Scenario, worker string) (rwc io.ReadWrite
 	err = m.lab.caller.as(func() error {
 		e, err := namespace.New(s.Context(), namespace.Options{
 			StateDir: filepath.Dir(m.dir(s.Project)), CacheDir: filepath.Join(m.lab.caller.home, ".cache/workshop"), Lookup: os.LookupEnv,
-			Compared: engine.Compared{Dir: m.lab.caller.records()},
+			Compared: engine.Compared{Dir: s.records()},
 		})
 		if err == nil {
 			rwc, err = e.Session(s.Context(), s.Project, worker, "")

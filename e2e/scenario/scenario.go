@@ -4,6 +4,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -210,6 +211,19 @@ func (s *Scenario) Up(args ...string) Done {
 		s.Fatalf("workshop up: exit code %d\n%s%s", d.Code, d.Out, d.Err)
 	}
 	return d
+}
+
+// records has what commands note of projects.
+func (s *Scenario) records() string {
+	var home, state string
+	for _, e := range append(s.caller.environ(), s.Env...) {
+		if v, ok := strings.CutPrefix(e, "HOME="); ok {
+			home = v
+		} else if v, ok := strings.CutPrefix(e, "XDG_STATE_HOME="); ok {
+			state = v
+		}
+	}
+	return filepath.Join(cmp.Or(state, filepath.Join(home, ".local/state")), "workshop/projects")
 }
 
 // remove ends what the scenario started. It doesn't rely on our programs.
