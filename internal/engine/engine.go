@@ -258,8 +258,8 @@ type Container struct {
 	NotHeld []string
 	// OneOff is a container of `docker compose run`, or a helper.
 	OneOff bool
-	// NotCompared: it runs, and was not compared with what was asked for since its start
-	// ([Compared]).
+	// NotCompared: it runs, no Compose program made it, and it was not compared with what was
+	// asked for since its start ([Compared]).
 	NotCompared bool
 	// Silent: the engine lists it but doesn't respond to requests about it
 	// ([SilentError]).

@@ -141,7 +141,7 @@ func (e *Engine) started(ctx context.Context, project string, all []engine.Conta
 				if c.State != "running" {
 					return nil
 				}
-				c.NotCompared = !e.opts.Compared.Has(project, c.Service, startOf(c.ID, i.State.FinishedAt))
+				c.NotCompared = !c.ByCompose && !e.opts.Compared.Has(project, c.Service, startOf(c.ID, i.State.FinishedAt))
 				c.Started, err = time.Parse(time.RFC3339Nano, i.State.StartedAt)
 				return err
 			})

@@ -51,7 +51,7 @@ func (e *Engine) running(ctx context.Context, project, service, dir string) (wor
 		return w, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State, Why: c.WhyEnded()}
 	case !compose.IsWorkers(c.Role):
 		return w, fmt.Errorf("%s is a %s, and commands run in workers only", service, c.Role)
-	case !e.opts.Compared.Has(project, service, w.start):
+	case !c.ByCompose && !e.opts.Compared.Has(project, service, w.start): // plain Compose compares nothing
 		return w, engine.RefuseNotCompared(service)
 	}
 	return w, nil
