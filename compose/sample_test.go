@@ -69,7 +69,7 @@ func sampleFacts() Facts {
 			"./output": {Exists: true, Dir: true, Real: "/work/project/output", UID: 1000, GID: 1000, Mode: 0o755},
 		},
 		Refused:   refused,
-		GVisor:   GVisorRuntime,
+		GVisor:    GVisorRuntime,
 		InitImage: "sha256:1111", InitVolume: "workshop-init-2222",
 	}
 }
