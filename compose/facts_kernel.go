@@ -6,6 +6,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/llmdo/workshop/diag"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -45,25 +46,23 @@ func (m *machine) kernel(s *types.ServiceConfig, a *addition, w *workshop.Worker
 	if !k.Kernel.V.Own() {
 		return
 	}
-	at := k.Kernel.Source.Range
-	if at.Filename == "" {
-		at = w.Source.Range
+	at := func(of diag.Source) diag.Range {
+		if of.Range.Filename == "" { // nobody wrote it
+			return w.Source.Range
+		}
+		return of.Range
 	}
 	switch {
 	case k.Kernel.V != workshop.KernelSandboxed:
-		m.list.add("kernel-missing", at, fmt.Sprintf("%s can't have kernel %s: no engine gives a worker a virtual machine yet (B13)", w.Name, k.Kernel.V),
+		m.list.add("kernel-missing", at(k.Kernel.Source), fmt.Sprintf("%s can't have kernel %s: no engine gives a worker a virtual machine yet (B13)", w.Name, k.Kernel.V),
 			"It never runs on this machine's instead.", "write `kernel: sandboxed`, or `kernel: host` if this machine's will do")
 		return
 	case m.f.GVisor == "":
-		m.list.add("kernel-missing", at, fmt.Sprintf("%s can't have kernel %s here (B13)", w.Name, k.Kernel.V), "It never runs on this machine's instead.", m.f.NoGVisor)
+		m.list.add("kernel-missing", at(k.Kernel.Source), fmt.Sprintf("%s can't have kernel %s here (B13)", w.Name, k.Kernel.V), "It never runs on this machine's instead.", m.f.NoGVisor)
 		return
 	}
 	if r := &k.Resources; r.Memory.V < gvisorMemory {
-		at := r.Memory.Source.Range
-		if at.Filename == "" {
-			at = w.Source.Range
-		}
-		m.list.add("kernel-memory", at, fmt.Sprintf("%s has %s of memory, and its kernel needs %s (B5)", w.Name, formatSize(int64(r.Memory.V)), formatSize(gvisorMemory)),
+		m.list.add("kernel-memory", at(r.Memory.Source), fmt.Sprintf("%s has %s of memory, and its kernel needs %s (B5)", w.Name, formatSize(int64(r.Memory.V)), formatSize(gvisorMemory)),
 			"gVisor itself takes about 55 MB of a worker's memory.", "write `memory: 128M` or more in its resources")
 	}
 	a.runtime, a.pids = m.f.GVisor, gvisorThreads+gvisorPerProcess*k.Resources.PIDs.V

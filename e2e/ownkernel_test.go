@@ -20,14 +20,10 @@ var ownPID1 = []string{
 // and is in its room by an outlet.
 func TestB13_GVisor(t *testing.T) {
 	scenario.OnlyDocker(t, "gVisor is a runtime of Docker's")
-	runsc := scenario.Runsc(t)
-	if !scenario.Alone(t) {
+	s := restrictedOnGVisor(t, "a worker with kernel: sandboxed has a kernel of its own, and the network of its room")
+	if s == nil {
 		return
 	}
-	scenario.NewGVisorEngine(t, runsc)
-	s := scenario.New(t, "restricted", "a worker with kernel: sandboxed has a kernel of its own, and the network of its room")
-	withOwnKernel(s)
-	s.Up()
 	here, err := os.ReadFile("/proc/version")
 	if err != nil {
 		t.Fatal(err)

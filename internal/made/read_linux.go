@@ -75,7 +75,7 @@ func (l *line) add(key, value string) {
 
 // kernel adds what the kernel of this process is, and its namespaces.
 func (l *line) kernel() {
-	l.add("boot_id", procinfo.Read("/proc/sys/kernel/random/boot_id"))
+	l.add("boot_id", BootID())
 	l.add("version", procinfo.Read("/proc/version"))
 	l.add("uid_map", procinfo.Read("/proc/self/uid_map"))
 	l.add("gid_map", procinfo.Read("/proc/self/gid_map"))
