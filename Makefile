@@ -11,6 +11,8 @@ ARCHES  := amd64 arm64
 INITS   := $(ARCHES:%=bin/workshop-init-linux-%)
 # workshop-init speaks HTTP/1.1 only; without this it links HTTP/2 for nobody.
 INIT_TAGS := nethttpomithttp2
+# No signal of the runtime takes memory where a worker has none left (internal/initimage/flags.go).
+INIT_LDFLAGS := -s -w -X runtime.godebugDefault=asyncpreemptoff=1
 # Nothing validates by calling a method that a tag names. What does so makes the
 # linker keep every exported method: 3 MB. Registries and engines answer HTTP/1.1 too: HTTP/2
 # is 0.5 MB.
@@ -41,7 +43,7 @@ programs:
 inits:
 	@mkdir -p bin
 	@for arch in $(ARCHES); do \
-		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=false -tags $(INIT_TAGS) -ldflags '-s -w' -o bin/workshop-init-linux-$$arch ./cmd/workshop-init || exit 1; \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=false -tags $(INIT_TAGS) -ldflags '$(INIT_LDFLAGS)' -o bin/workshop-init-linux-$$arch ./cmd/workshop-init || exit 1; \
 		scripts/embed bin/workshop-init-linux-$$arch || exit 1; \
 	done
 

@@ -7,7 +7,7 @@
 // names. Programs for other systems embed all. The binaries are built, not committed;
 // `make build` runs, before it builds the host programs:
 //
-//	CGO_ENABLED=0 GOOS=linux GOARCH=$ARCH go build -trimpath -buildvcs=false -tags nethttpomithttp2 -ldflags '-s -w' -o bin/workshop-init-linux-$ARCH ./cmd/workshop-init
+//	CGO_ENABLED=0 GOOS=linux GOARCH=$ARCH go build -trimpath -buildvcs=false -tags nethttpomithttp2 -ldflags '-s -w -X runtime.godebugDefault=asyncpreemptoff=1' -o bin/workshop-init-linux-$ARCH ./cmd/workshop-init
 //	go run ./internal/initimage/pack bin/workshop-init-linux-$ARCH internal/initimage/bin
 //
 // for ARCH amd64 and arm64. pack also writes a .json file with the names derived from the

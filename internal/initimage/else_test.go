@@ -45,7 +45,8 @@ func TestBuildFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"INIT_TAGS := " + BuildTags + "\n", "build -trimpath -buildvcs=false -tags $(INIT_TAGS) -ldflags '-s -w' -o bin/workshop-init"} {
+	for _, want := range []string{"INIT_TAGS := " + BuildTags + "\n", "INIT_LDFLAGS := " + LinkFlags + "\n",
+		"build -trimpath -buildvcs=false -tags $(INIT_TAGS) -ldflags '$(INIT_LDFLAGS)' -o bin/workshop-init"} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the Makefile lacks %q", want)
 		}
