@@ -46,7 +46,8 @@ func (k *checker) kernel(s *types.ServiceConfig) {
 	if !own || k.c.Facts == nil {
 		return
 	}
-	k.must(k.onGVisor(w) && s.Runtime == k.c.Facts.GVisor, "B13", "its runtime is %q, that of kernel %s is %q", s.Runtime, w.Container.Kernel.V, k.c.Facts.GVisor)
+	is := k.c.Facts.Kernels[w.Container.Kernel.V].Runtime
+	k.must(k.onGVisor(w) && s.Runtime == is, "B13", "its runtime is %q, that of kernel %s is %q", s.Runtime, w.Container.Kernel.V, is)
 	for i := range s.Volumes {
 		k.must(s.Volumes[i].Target != DialInDir, "B13", "it has a door, which another kernel can't open")
 	}
@@ -54,7 +55,7 @@ func (k *checker) kernel(s *types.ServiceConfig) {
 
 // onGVisor reports whether a worker has a kernel of gVisor on this machine.
 func (k *checker) onGVisor(w *workshop.Worker) bool {
-	return w != nil && w.Container.Kernel.V == workshop.KernelSandboxed && k.c.Facts != nil && k.c.Facts.GVisor != ""
+	return w != nil && w.Container.Kernel.V.Own() && k.c.Facts != nil && k.c.Facts.Kernels[w.Container.Kernel.V].Mechanism == MechanismGVisor
 }
 
 func isTools(volume string) bool { return volume == ToolsVolume || volume == ReadableToolsVolume }

@@ -164,10 +164,8 @@ type Facts struct {
 	// workers without a room.
 	Runtimes, UserRuntimes []string
 	DefaultRuntime         string
-	// GVisor is the OCI runtime by which the engine gives workers with `kernel: sandboxed`
-	// one of its own; empty: it can't, and NoGVisor says why and what to do.
-	GVisor   string
-	NoGVisor string
+	// Kernels say how the engine gives workers kernels other than this machine's.
+	Kernels map[workshop.Kernel]KernelFacts
 
 	UID, GID   int    // of the workers, never 0
 	UserReason string // why that one: "caller", "SUDO_UID", "owner of the project", "fallback"

@@ -10,6 +10,35 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
+// Mechanism gives workers a kernel other than this machine's.
+type Mechanism string
+
+// The mechanisms that are known.
+const (
+	MechanismGVisor Mechanism = "gvisor" // a kernel in user space
+	MechanismVM     Mechanism = "vm"     // a virtual machine
+)
+
+// Mechanisms returns those that may give workers a kernel, in the order of preference; none for
+// this machine's.
+func Mechanisms(k workshop.Kernel) []Mechanism {
+	switch k {
+	case workshop.KernelSandboxed:
+		return []Mechanism{MechanismGVisor, MechanismVM}
+	case workshop.KernelVM:
+		return []Mechanism{MechanismVM}
+	}
+	return nil
+}
+
+// KernelFacts say how an engine gives workers a kernel of their own.
+type KernelFacts struct {
+	// Mechanism is empty where it can't: then Why says why not, and Do what to do.
+	Mechanism Mechanism
+	Runtime   string // the OCI runtime of gVisor
+	Why, Do   string
+}
+
 // GVisorRuntime is the name under which gVisor's runtime is registered for us, with options
 // that no other container gets.
 const GVisorRuntime = "workshop-runsc"
@@ -52,20 +81,16 @@ func (m *machine) kernel(s *types.ServiceConfig, a *addition, w *workshop.Worker
 		}
 		return of.Range
 	}
-	switch {
-	case k.Kernel.V != workshop.KernelSandboxed:
-		m.list.add("kernel-missing", at(k.Kernel.Source), fmt.Sprintf("%s can't have kernel %s: no engine gives a worker a virtual machine yet (B13)", w.Name, k.Kernel.V),
-			"It never runs on this machine's instead.", "write `kernel: sandboxed`, or `kernel: host` if this machine's will do")
-		return
-	case m.f.GVisor == "":
-		m.list.add("kernel-missing", at(k.Kernel.Source), fmt.Sprintf("%s can't have kernel %s here (B13)", w.Name, k.Kernel.V), "It never runs on this machine's instead.", m.f.NoGVisor)
+	has := m.f.Kernels[k.Kernel.V]
+	if has.Mechanism != MechanismGVisor {
+		m.list.add("kernel-missing", at(k.Kernel.Source), fmt.Sprintf("%s can't have kernel %s here (B13): %s", w.Name, k.Kernel.V, has.Why), "It never runs on this machine's instead.", has.Do)
 		return
 	}
 	if r := &k.Resources; r.Memory.V < gvisorMemory {
 		m.list.add("kernel-memory", at(r.Memory.Source), fmt.Sprintf("%s has %s of memory, and its kernel needs %s (B5)", w.Name, formatSize(int64(r.Memory.V)), formatSize(gvisorMemory)),
 			"gVisor itself takes about 55 MB of a worker's memory.", "write `memory: 128M` or more in its resources")
 	}
-	a.runtime, a.pids = m.f.GVisor, gvisorThreads+gvisorPerProcess*k.Resources.PIDs.V
+	a.runtime, a.pids = has.Runtime, gvisorThreads+gvisorPerProcess*k.Resources.PIDs.V
 	for i := range s.Volumes {
 		if s.Volumes[i].Source == ToolsVolume && s.Volumes[i].Type == types.VolumeTypeVolume {
 			s.Volumes[i].Source, m.readable = ReadableToolsVolume, true

@@ -111,9 +111,12 @@ func TestWithFactsProblems(t *testing.T) {
 		}, "mount-protected", "git: rw"},
 		{"gVisor in a room", func(w *workshop.Workshop, _ *Facts) { w.Workers[0].Container.Runtime = val("runsc") }, "runtime-network", "runc"},
 		{"a kernel of its own", func(w *workshop.Workshop, f *Facts) {
-			w.Workers[0].Container.Kernel.V, f.GVisor, f.NoGVisor = workshop.KernelSandboxed, "", "install it"
+			w.Workers[0].Container.Kernel.V, f.Kernels = workshop.KernelSandboxed, map[workshop.Kernel]KernelFacts{workshop.KernelSandboxed: {Why: "none is there", Do: "install it"}}
 		}, "kernel-missing", "install it"},
-		{"a virtual machine", func(w *workshop.Workshop, _ *Facts) { w.Workers[0].Container.Kernel.V = workshop.KernelVM }, "kernel-missing", "kernel: sandboxed"},
+		{"a kernel that isn't known", func(w *workshop.Workshop, f *Facts) {
+			w.Workers[0].Container.Kernel.V, f.Kernels = workshop.KernelSandboxed, nil
+		}, "kernel-missing", "never runs on this machine's"},
+		{"a virtual machine", func(w *workshop.Workshop, _ *Facts) { w.Workers[0].Container.Kernel.V = workshop.KernelVM }, "kernel-missing", "can't have kernel vm here (B13): none yet"},
 		{"too little memory for a kernel", func(w *workshop.Workshop, _ *Facts) {
 			w.Workers[0].Container.Kernel.V, w.Workers[0].Container.Resources.Memory.V = workshop.KernelSandboxed, 127<<20
 		}, "kernel-memory", "needs 128m"},

@@ -68,8 +68,11 @@ func sampleFacts() Facts {
 			"./src":    {Exists: true, Dir: true, Real: "/work/project/src", UID: 1000, GID: 1000, Mode: 0o755},
 			"./output": {Exists: true, Dir: true, Real: "/work/project/output", UID: 1000, GID: 1000, Mode: 0o755},
 		},
-		Refused:   refused,
-		GVisor:    GVisorRuntime,
+		Refused: refused,
+		Kernels: map[workshop.Kernel]KernelFacts{
+			workshop.KernelSandboxed: {Mechanism: MechanismGVisor, Runtime: GVisorRuntime},
+			workshop.KernelVM:        {Why: "none yet"},
+		},
 		InitImage: "sha256:1111", InitVolume: "workshop-init-2222",
 	}
 }

@@ -237,8 +237,16 @@ func TestGVisorFlags(t *testing.T) {
 	scenario.NewGVisorEngine(t, runsc, "--host-uds=all", "--network=host")
 	s := scenario.New(t, "restricted", "up refuses a runtime of gVisor's that would open this machine to a worker, and says how it is registered")
 	withOwnKernel(s)
-	d := s.Expect(4, "up")
-	says(s, d, "worker can't have kernel sandboxed here (B13)", "registered with flags that may open it (--host-uds=all, --network=host)", `"runtimeArgs": ["--host-uds=open", "--network=sandbox"]`)
+	const why, do = "registered with flags that may open it (--host-uds=all, --network=host)", `"runtimeArgs": ["--host-uds=open", "--network=sandbox"]`
+	says(s, s.Expect(4, "--engine", "docker", "up"), "worker can't have kernel sandboxed here (B13)", why, do)
+	says(s, s.Expect(4, "up"), "on no engine here each worker has its kernel (B13)", "docker: worker can't have kernel sandboxed", why, "namespace: ", do)
+	config := t.TempDir()
+	mkdir(t, config, "workshop")
+	if err := os.WriteFile(filepath.Join(config, "workshop/config.yaml"), []byte("kernels: {sandboxed: [vm]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Env = append(s.Env, "XDG_CONFIG_HOME="+config)
+	says(s, s.Expect(4, "--engine", "docker", "up"), "your settings have `kernels: {sandboxed: [vm]}`", "`kernels: {sandboxed: [gvisor, vm]}` in your settings file")
 	if c := s.Containers(); len(c) != 0 {
 		t.Errorf("there is %v", c)
 	}

@@ -68,7 +68,7 @@ func (env *Env) EngineReport(ctx context.Context) (EngineReport, error) {
 	}
 	return EngineReport{
 		i.Kind, e.Chosen.Why, i.Endpoint, i.Version, i.APIVersion, i.OS + "/" + i.Arch, i.Runtimes,
-		promises(i), append(append(capabilities(i), env.gitCapability()), notChecked(i)...),
+		promises(i), slices.Concat(capabilities(i), env.kernelCapabilities(i), []Capability{env.gitCapability()}, notChecked(i)),
 	}, nil
 }
 

@@ -29,7 +29,8 @@ var ownState = []string{promise.Namespace, promise.Process}
 // choose decides which engine a command uses: the one on which the project is recorded to
 // be up; else the one that the command line or the user's settings name; else the one on
 // which the project is; else the one that the file names; else Docker where it answers,
-// and namespaces where it doesn't. Process mode is never chosen, only asked for.
+// and namespaces where it doesn't, or of the two the first on which each worker can have its
+// kernel. Process mode is never chosen, only asked for.
 //
 // The engine is not empty where it was connected to on the way.
 func (env *Env) choose(ctx context.Context, t ProjectRef, o EngineOptions) (Choice, engine.Engine, error) {
@@ -55,6 +56,9 @@ func (env *Env) choose(ctx context.Context, t ProjectRef, o EngineOptions) (Choi
 		}
 		if t.image != "" {
 			return Choice{Name: promise.Namespace, Why: "image: " + t.image + " is read by it alone"}, nil, nil
+		}
+		if t.kernels != (neededKernels{}) && runtime.GOOS == "linux" {
+			return env.withKernels(ctx, t.kernels, o)
 		}
 		return env.automatic(ctx, o)
 	}

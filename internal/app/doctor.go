@@ -154,7 +154,7 @@ func (env *Env) checkEngines(ctx context.Context) ([]doctor.Finding, engine.Info
 		out = append(out, env.otherDocker(ctx)...)
 	}
 	out = append(out, env.alsoAnswer(ctx, i)...)
-	for _, c := range capabilities(i) {
+	for _, c := range append(capabilities(i), env.kernelCapabilities(i)...) {
 		out = append(out, capabilityFinding(i.Kind, c))
 	}
 	return out, i
@@ -251,8 +251,11 @@ func capabilityFinding(kind string, c Capability) doctor.Finding {
 	} else if text := lackingOnDocker[c.Name]; text != "" && kind == promise.Docker {
 		f.Text = text
 	}
-	if c.Name == "ipv6" { // nothing is worse without
+	switch { // nothing is worse without
+	case c.Name == "ipv6":
 		f.Text = "no IPv6"
+		return f
+	case strings.HasPrefix(c.Name, kernelCapability):
 		return f
 	}
 	f.Level, f.Do = doctor.Warning, firstHint(c.Do)

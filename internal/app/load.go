@@ -181,7 +181,7 @@ func (env *Env) compileSource(s *Source) (*Project, error) {
 	}
 	whole := &Project{Source: s, Compiled: c, ProjectRef: ProjectRef{
 		Name: name, Dir: RealPath(s.Root()), File: s.Path,
-		isolation: s.Workshop.Isolation.V, image: imageInFiles(s.Workshop),
+		isolation: s.Workshop.Isolation.V, image: imageInFiles(s.Workshop), kernels: kernelsOf(s.Workshop),
 	}}
 	return whole, env.checkHidden(whole.ProjectRef)
 }

@@ -108,7 +108,7 @@ func (env *Env) factsOptions(c *Project, info engine.Info) facts.Options {
 		DefaultRuntime: info.DefaultRuntime, UserRuntimes: env.Settings.Runtimes,
 		SecretsOnDisk: env.Settings.SecretsOnDisk, EngineDirs: info.Own,
 	}
-	o.GVisor, o.NoGVisor = info.GVisor()
+	o.Kernels = info.Kernels(env.Settings.Kernels)
 	if c.modelOf != "" {
 		o.DataDir = env.DataDir()
 	}

@@ -48,7 +48,7 @@ func (env *Env) LoadRun(ctx context.Context, o *RunOptions) (*Project, error) {
 		return nil, err
 	}
 	p := &Project{Source: s, Compiled: c, ProjectRef: ProjectRef{
-		Name: name, Dir: RealPath(s.Root()), File: s.Path, isolation: s.Workshop.Isolation.V, image: imageInFiles(s.Workshop), run: s,
+		Name: name, Dir: RealPath(s.Root()), File: s.Path, isolation: s.Workshop.Isolation.V, image: imageInFiles(s.Workshop), kernels: kernelsOf(s.Workshop), run: s,
 	}}
 	if !s.flags {
 		if err := env.checkHidden(p.ProjectRef); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cast"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/internal/trust"
@@ -32,7 +33,10 @@ type Settings struct {
 	Frozen   *bool
 	Runtimes []string // OCI runtimes that workers without a network may have
 	// Podman is what the user accepts of podman.
-	Podman      PodmanSettings
+	Podman PodmanSettings
+	// Kernels are the mechanisms that may give workers a kernel, in the order of preference; of
+	// a kernel that isn't a key, all ([compose.Mechanisms]).
+	Kernels     map[workshop.Kernel][]compose.Mechanism
 	WaitTimeout time.Duration
 	// ApprovalsMax is auto, ask or deny; of the others at most one is set.
 	ApprovalsMax, ApprovalsCommand, ApprovalsSocket string
@@ -52,7 +56,7 @@ type PodmanSettings struct {
 // is the variable, except where a variable can't say it, with - for _ the flag.
 var SettingKeys = []string{
 	"accept_credentials", "approvals_command", "approvals_max", "approvals_socket",
-	"credentials", "engine", "env_file", "file", "format", "frozen", "no_color", "podman", "project_name",
+	"credentials", "engine", "env_file", "file", "format", "frozen", "kernels", "no_color", "podman", "project_name",
 	"quiet", "runtimes", "secrets_on_disk", "verbose", "wait_timeout", "without_limits",
 }
 
@@ -60,13 +64,15 @@ var SettingKeys = []string{
 // and are not taken from config.yaml.
 var notInFile = []string{"accept_credentials", "credentials", "env_file", "file", "project_name"}
 
-// NotInEnvironment are those that give a promise up (B5, B6) or a credential away (B33):
+// NotInEnvironment are those that give a promise up (B5, B6), or what keeps one (B13), or a
+// credential away (B33):
 // who types it or wrote it down does that, not an environment that a project or a CI system
 // sets.
 var NotInEnvironment = map[string]string{
 	"accept_credentials": "write `--accept-credentials DIGEST`",
 	"credentials":        "write `--credentials FILE`",
 
+	"kernels":        "write `kernels: {sandboxed: [gvisor]}` in your settings file",
 	"podman":         "write `podman: {cgroup_v1: true}` in your settings file",
 	"runtimes":       "write `runtimes: [NAME]` in your settings file",
 	"without_limits": "write `--without-limits`, or `without_limits: true` in your settings file",
@@ -121,7 +127,7 @@ func (env *Env) configFile() (map[string]any, error) {
 		if slices.Contains(trust.Keys, key) {
 			continue // SourceSettings
 		}
-		nested := reflect.ValueOf(value).Kind() == reflect.Map && key != "podman" // of any keys
+		nested := reflect.ValueOf(value).Kind() == reflect.Map && key != "podman" && key != "kernels" // of any keys
 		if nested || !slices.Contains(allowed, key) {
 			return nil, Fail(CodeUsage, "settings: %s: unknown key %q", path, key).
 				Hint("the keys are %s", strings.Join(slices.Sorted(slices.Values(slices.Concat(allowed, trust.Keys))), ", "))
@@ -213,6 +219,9 @@ func (env *Env) Set(values map[string]any, from EngineFrom) error {
 	}
 	var err error
 	if s.Podman, err = podmanSettings(values["podman"]); err != nil {
+		return err
+	}
+	if s.Kernels, err = kernelSettings(values["kernels"]); err != nil {
 		return err
 	}
 	if values["wait_timeout"] != nil {

@@ -13,13 +13,16 @@ import (
 	"github.com/llmdo/workshop/workshop"
 )
 
-// TestRuntimesOfTheUser: the user's settings alone allow a runtime (B6).
-func TestRuntimesOfTheUser(t *testing.T) {
+// withSettings are what a user's config.yaml says; the error is that of reading it. The map is
+// the environment.
+func withSettings(t *testing.T, text string) (*Env, map[string]string, error) {
+	t.Helper()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "workshop"), 0o700); err != nil {
-		t.Fatal(err)
+	err := os.Mkdir(filepath.Join(dir, "workshop"), 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "workshop/config.yaml"), []byte(text), 0o600)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "workshop/config.yaml"), []byte("runtimes: [runsc, kata]\n"), 0o600); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	env := map[string]string{"XDG_CONFIG_HOME": dir}
@@ -28,6 +31,12 @@ func TestRuntimesOfTheUser(t *testing.T) {
 	if err == nil {
 		err = a.Set(values, from)
 	}
+	return a, env, err
+}
+
+// TestRuntimesOfTheUser: the user's settings alone allow a runtime (B6).
+func TestRuntimesOfTheUser(t *testing.T) {
+	a, env, err := withSettings(t, "runtimes: [runsc, kata]\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,20 +66,7 @@ func TestPodmanOfTheUser(t *testing.T) {
 		{"text inside", "podman: {cgroup_v1: yes please}\n", false, "is not `cgroup_v1: true`"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
-			err := os.Mkdir(filepath.Join(dir, "workshop"), 0o700)
-			if err == nil {
-				err = os.WriteFile(filepath.Join(dir, "workshop/config.yaml"), []byte(tt.file), 0o600)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			env := map[string]string{"XDG_CONFIG_HOME": dir}
-			a := testEnv(&Env{Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}, io.Discard)
-			values, from, err := a.UserValues()
-			if err == nil {
-				err = a.Set(values, from)
-			}
+			a, env, err := withSettings(t, tt.file)
 			switch {
 			case tt.err == "" && err != nil, tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
 				t.Errorf("got %v, want %q", err, tt.err)

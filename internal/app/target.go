@@ -32,6 +32,8 @@ type ProjectRef struct {
 	// image is one among this machine's files, which only the namespace
 	// engine reads; empty: none.
 	image string
+	// kernels are those that its workers need, other than this machine's.
+	kernels neededKernels
 	// run is the workshop of a run; nil: it is none.
 	run *Source
 }

@@ -184,6 +184,7 @@ A flag wins over the environment, the environment over
 | quiet | WORKSHOP_QUIET | --quiet |
 | verbose | WORKSHOP_VERBOSE | --verbose |
 | no_color | WORKSHOP_NO_COLOR, NO_COLOR | --no-color |
+| kernels | | |
 | podman | | |
 | runtimes | | |
 | secrets_on_disk | WORKSHOP_SECRETS_ON_DISK | --secrets-on-disk |

@@ -49,22 +49,26 @@ func badGVisorFlags(args []string) (bad []string) {
 }
 
 // registerGVisor is how gVisor's runtime is registered.
-const registerGVisor = `"runtimes": {"` + compose.GVisorRuntime + `": {"path": "/usr/local/bin/runsc", "runtimeArgs": ["--host-uds=open", "--network=sandbox"]}}` +
+const registerGVisor = "write `" + `"runtimes": {"` + compose.GVisorRuntime + `": {"path": "/usr/local/bin/runsc", "runtimeArgs": ["--host-uds=open", "--network=sandbox"]}}` +
 	"` in /etc/docker/daemon.json, and restart Docker: `sudo systemctl restart docker`"
 
-// GVisor returns the OCI runtime by which the engine gives a worker a kernel in user space;
-// empty: it can't, and do says what to do.
-func (i *Info) GVisor() (runtime, do string) {
+// UseDocker is what to do on an engine on which nobody has tried gVisor.
+const UseDocker = "use Docker: `--engine docker`"
+
+// gvisor says whether the engine gives workers a kernel in user space.
+func (i *Info) gvisor() (f compose.KernelFacts) {
+	bad := badGVisorFlags(i.Daemon.GVisorFlags)
 	switch {
 	case i.Flavour != FlavourDocker:
-		return "", "use `--engine docker`: on this engine nobody has tried gVisor"
+		f.Why, f.Do = "nobody has tried gVisor on this engine", UseDocker
 	case i.Daemon.Rootless:
-		return "", "use a Docker that runs as root: with rootless Docker nobody has tried gVisor"
+		f.Why, f.Do = "nobody has tried gVisor with rootless Docker", "use a Docker that runs as root: `docker context use default`"
 	case !slices.Contains(i.Runtimes, compose.GVisorRuntime):
-		return "", "install gVisor's runsc, write `" + registerGVisor
+		f.Why, f.Do = "the engine has no runtime "+compose.GVisorRuntime, "install gVisor's runsc, "+registerGVisor
+	case len(bad) > 0:
+		f.Why, f.Do = "the runtime "+compose.GVisorRuntime+" is registered with flags that may open it ("+strings.Join(bad, ", ")+")", registerGVisor
+	default:
+		f.Mechanism, f.Runtime = compose.MechanismGVisor, compose.GVisorRuntime
 	}
-	if bad := badGVisorFlags(i.Daemon.GVisorFlags); len(bad) > 0 {
-		return "", "the runtime " + compose.GVisorRuntime + " is registered with flags that may open it (" + strings.Join(bad, ", ") + "): write `" + registerGVisor
-	}
-	return compose.GVisorRuntime, ""
+	return f
 }

@@ -3,6 +3,8 @@ package engine
 import (
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/compose"
 )
 
 func TestGVisorFlags(t *testing.T) {
@@ -38,8 +40,8 @@ func TestGVisor(t *testing.T) {
 		says   string // empty: it does
 	}{
 		{"registered", func(*Info) {}, ""},
-		{"podman", func(i *Info) { i.Flavour = FlavourPodman }, "use `--engine docker`"},
-		{"another engine", func(i *Info) { i.Flavour = "" }, "use `--engine docker`"},
+		{"podman", func(i *Info) { i.Flavour = FlavourPodman }, "use Docker: `--engine docker`"},
+		{"another engine", func(i *Info) { i.Flavour = "" }, "use Docker: `--engine docker`"},
 		{"without root", func(i *Info) { i.Daemon.Rootless = true }, "a Docker that runs as root"},
 		{"not registered", func(i *Info) { i.Runtimes = []string{"runc", "runsc"} }, "install gVisor's runsc, write `\"runtimes\": {\"workshop-runsc\""},
 		{"registered openly", func(i *Info) { i.Daemon.GVisorFlags = []string{"--host-uds=open", "--network=host"} }, "flags that may open it (--network=host): write `\"runtimes\""},
@@ -48,9 +50,9 @@ func TestGVisor(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			i := registered
 			tt.change(&i)
-			runtime, do := i.GVisor()
-			if (runtime == "workshop-runsc") != (tt.says == "") || runtime == "" && !strings.Contains(do, tt.says) {
-				t.Errorf("%q, %q", runtime, do)
+			f := i.gvisor()
+			if (f.Runtime == "workshop-runsc") != (tt.says == "") || (f.Mechanism == compose.MechanismGVisor) != (tt.says == "") || f.Runtime == "" && !strings.Contains(f.Why+": "+f.Do, tt.says) {
+				t.Errorf("%+v", f)
 			}
 		})
 	}

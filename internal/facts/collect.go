@@ -39,8 +39,8 @@ type Options struct {
 	Sockets        []string // paths of the engine's sockets
 	// UserRuntimes are the other OCI runtimes that the user's settings allow.
 	UserRuntimes []string
-	// GVisor and NoGVisor are as in [compose.Facts].
-	GVisor, NoGVisor string
+	// Kernels are as in [compose.Facts].
+	Kernels map[workshop.Kernel]compose.KernelFacts
 	// EngineDirs are the engine's own directories.
 	EngineDirs []string
 
@@ -83,7 +83,7 @@ func Collect(ctx context.Context, o Options) (compose.Facts, *Missing, diag.List
 	*f = compose.Facts{
 		Project: o.Project, ProjectDir: dir,
 		Arch: o.Arch, IPv6: o.IPv6, Local: o.Local, MappedIDs: o.MappedIDs, Runtimes: o.Runtimes,
-		DefaultRuntime: o.DefaultRuntime, UserRuntimes: o.UserRuntimes, GVisor: o.GVisor, NoGVisor: o.NoGVisor,
+		DefaultRuntime: o.DefaultRuntime, UserRuntimes: o.UserRuntimes, Kernels: o.Kernels,
 		InitImage: o.InitImage, InitVolume: o.InitVolume, Ports: o.Ports,
 		Sources: map[string]compose.SourceFacts{}, Protected: map[string][]compose.Protected{},
 	}
