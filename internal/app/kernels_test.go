@@ -70,8 +70,8 @@ func (kernelEngineFake) Close() error                                { return ni
 // TestAutoByKernels: the first engine on which each worker has its kernel is taken; where
 // there is none, what each of them lacks is said.
 func TestAutoByKernels(t *testing.T) {
-	with := engine.Info{Kind: promise.Docker, Flavour: engine.FlavourDocker, Runtimes: []string{compose.GVisorRuntime}, Daemon: engine.Daemon{GVisorFlags: []string{"--host-uds=open"}}}
-	without := engine.Info{Kind: promise.Docker, Flavour: engine.FlavourDocker}
+	with := engine.Info{Kind: promise.Docker, Local: true, Flavour: engine.FlavourDocker, Runtimes: []string{compose.GVisorRuntime}, Daemon: engine.Daemon{GVisorFlags: []string{"--host-uds=open"}}}
+	without := engine.Info{Kind: promise.Docker, Local: true, Flavour: engine.FlavourDocker}
 	worker := func(name string, k workshop.Kernel) workshop.Worker {
 		return workshop.Worker{Name: name, Container: workshop.Container{Kernel: workshop.Value[workshop.Kernel]{V: k}}}
 	}

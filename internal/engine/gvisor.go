@@ -48,6 +48,41 @@ func badGVisorFlags(args []string) (bad []string) {
 	return bad
 }
 
+// ownFlags are those that gVisor's runtime adds by itself, of any value: where it notes
+// what it does.
+var ownFlags = []string{"root", "log", "log-format", "log-fd", "debug-log-fd", "panic-log-fd"}
+
+// GVisorFlags returns the flags of gVisor's process of a container, by its arguments
+// (gvisor: runsc/sandbox/sandbox.go, createSandboxProcess): all that differ from its defaults,
+// whoever gave them. nil: they aren't those of such a process.
+func GVisorFlags(args []string, container string) []string {
+	boot := slices.Index(args, "boot")
+	if len(args) == 0 || args[0] != "runsc-sandbox" || boot < 0 || args[len(args)-1] != container {
+		return nil
+	}
+	return args[1:boot:boot]
+}
+
+// gvisorFlags compares the flags of a gVisor that runs with those that it may be registered with.
+// A program that is registered in its place can add others.
+func (c *comparison) gvisorFlags() (asked, found string) {
+	if !c.OwnKernel {
+		return "", ""
+	}
+	const registered = "as with --host-uds=open --network=sandbox"
+	if c.GVisor == nil {
+		return registered, "none that can be seen"
+	}
+	bad := badGVisorFlags(slices.DeleteFunc(slices.Clone(c.GVisor), func(flag string) bool {
+		name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+		return slices.Contains(ownFlags, name)
+	}))
+	if len(bad) == 0 {
+		return registered, registered
+	}
+	return registered, strings.Join(bad, ", ")
+}
+
 // registerGVisor is how gVisor's runtime is registered.
 const registerGVisor = "write `" + `"runtimes": {"` + compose.GVisorRuntime + `": {"path": "/usr/local/bin/runsc", "runtimeArgs": ["--host-uds=open", "--network=sandbox"]}}` +
 	"` in /etc/docker/daemon.json, and restart Docker: `sudo systemctl restart docker`"
@@ -61,6 +96,8 @@ func (i *Info) gvisor() (f compose.KernelFacts) {
 	switch {
 	case i.Flavour != FlavourDocker:
 		f.Why, f.Do = "nobody has tried gVisor on this engine", UseDocker
+	case !i.Local:
+		f.Why, f.Do = "the engine is not on this machine, and what gVisor does there can't be seen", "use an engine of this machine: `docker context use default`"
 	case i.Daemon.Rootless:
 		f.Why, f.Do = "nobody has tried gVisor with rootless Docker", "use a Docker that runs as root: `docker context use default`"
 	case !slices.Contains(i.Runtimes, compose.GVisorRuntime):

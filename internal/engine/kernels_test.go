@@ -12,7 +12,7 @@ import (
 // that leaves none (B13).
 func TestKernels(t *testing.T) {
 	const gvisor, vm = compose.MechanismGVisor, compose.MechanismVM
-	registered := Info{Flavour: FlavourDocker, Runtimes: []string{"runc", "workshop-runsc"}, Daemon: Daemon{GVisorFlags: []string{"--host-uds=open", "--network=sandbox"}}}
+	registered := Info{Local: true, Flavour: FlavourDocker, Runtimes: []string{"runc", "workshop-runsc"}, Daemon: Daemon{GVisorFlags: []string{"--host-uds=open", "--network=sandbox"}}}
 	settings := func(k workshop.Kernel, by ...compose.Mechanism) map[workshop.Kernel][]compose.Mechanism {
 		return map[workshop.Kernel][]compose.Mechanism{k: by}
 	}
@@ -33,7 +33,7 @@ func TestKernels(t *testing.T) {
 		{"vm alone", registered, settings(workshop.KernelSandboxed, vm), workshop.KernelSandboxed, "", "no engine gives a worker a virtual machine yet, and your settings have `kernels: {sandboxed: [vm]}`: write `kernels: {sandboxed: [gvisor, vm]}` in your settings file"},
 		{"nothing", registered, settings(workshop.KernelSandboxed), workshop.KernelSandboxed, "", "your settings have `kernels: {sandboxed: []}`: write `kernels: {sandboxed: [gvisor, vm]}`"},
 		{"no vm", registered, settings(workshop.KernelVM), workshop.KernelVM, "", "your settings have `kernels: {vm: []}`: write `kernels: {vm: [vm]}`"},
-		{"not registered", Info{Flavour: FlavourDocker}, nil, workshop.KernelSandboxed, "", "the engine has no runtime workshop-runsc: install gVisor's runsc, write `"},
+		{"not registered", Info{Local: true, Flavour: FlavourDocker}, nil, workshop.KernelSandboxed, "", "the engine has no runtime workshop-runsc: install gVisor's runsc, write `"},
 		{"namespaces", Info{Kind: "namespace"}, nil, workshop.KernelSandboxed, "", "nobody has tried gVisor on this engine: use Docker: `--engine docker`"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -56,6 +56,9 @@ type Known struct {
 	// First is the report of another container of the engine, and Room that of the room
 	// that it joins; nil: there is none.
 	First, Room *made.Report
+	// GVisor are the flags of the process on this machine that is the kernel of a worker
+	// with [Asked.OwnKernel]; nil: they can't be seen.
+	GVisor []string
 	// Unseen are not compared.
 	Unseen []Unseen
 }
@@ -97,7 +100,7 @@ func CompareMade(a Asked, k Known, r *made.Report) (out []Difference) {
 		}
 		asked, found := row.values(c)
 		// What a runtime brings, and its kernel doesn't show, is the user's decision.
-		if asked == found || a.OtherRuntime != "" && (!row.always || found == "") {
+		if asked == found || a.OtherRuntime != "" && (!row.always && !(a.OwnKernel && slices.Contains(seenOutside, row.field)) || found == "") {
 			continue
 		}
 		out = append(out, Difference{Promise: row.promise, Field: row.field, Asked: asked, Found: found})
@@ -128,8 +131,12 @@ type madeRow struct {
 	values         func(*comparison) (asked, found string)
 }
 
+// seenOutside are the fields that are read outside of a worker with a kernel of its own.
+var seenOutside = []string{"memory", "swap", "cpus", "pids"}
+
 var madeRows = []madeRow{
 	{"B13", "kernel", true, (*comparison).ownKernel},
+	{"B13", "flags of gVisor", true, (*comparison).gvisorFlags},
 	{"B30", "boot id", false, (*comparison).bootID},
 	{"B30", "kernel version", false, (*comparison).version},
 	{"B1", "CapInh", true, (*comparison).capInh},

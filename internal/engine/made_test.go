@@ -30,6 +30,7 @@ func container() (Asked, Known, *made.Report) {
 	k := Known{
 		Machine: &made.Kernel{BootID: boot, Version: version, UIDMap: all, GIDMap: all, Namespaces: spaces("1")},
 		Room:    &made.Report{Kernel: made.Kernel{Namespaces: map[string]string{"net": "net:[2]"}}},
+		GVisor:  []string{"--log-format=json", "--root=/run/x", "--log=/run/y", "--log-fd=3", "--host-uds=open", "--network=sandbox"},
 	}
 	const none = "0000000000000000"
 	r := &made.Report{
@@ -64,6 +65,14 @@ func field(name, value string) func(*Asked, *Known, *made.Report) {
 	return func(_ *Asked, _ *Known, r *made.Report) { r.Status[name] = value }
 }
 
+// gvisor makes of the container one of gVisor, and changes that.
+func gvisor(change func(*Known, *made.Report)) func(*Asked, *Known, *made.Report) {
+	return func(a *Asked, k *Known, r *made.Report) {
+		a.OwnKernel, a.OtherRuntime, r.BootID, r.Version = true, "workshop-runsc", "other", "Linux version 4.19.0-gvisor"
+		change(k, r)
+	}
+}
+
 func room(a *Asked, _ *Known, r *made.Report) {
 	a.Role, a.Capabilities, a.UID, a.GID = compose.RoleRoom, 0x1400, "0", "0"
 	for _, set := range []string{"CapPrm", "CapEff", "CapBnd"} {
@@ -80,9 +89,17 @@ var madeCases = []struct {
 	want   string
 }{
 	{"nothing", func(*Asked, *Known, *made.Report) {}, ""},
-	{"a kernel of its own", func(a *Asked, _ *Known, r *made.Report) {
-		a.OwnKernel, a.OtherRuntime, r.BootID, r.Version = true, "workshop-runsc", "other", "Linux version 4.19.0-gvisor"
-	}, ""},
+	{"a kernel of its own", gvisor(func(*Known, *made.Report) {}), ""},
+	{"gVisor with flags that open it", gvisor(func(k *Known, _ *made.Report) { k.GVisor = append(k.GVisor, "--host-uds=all", "--net-raw=true") }),
+		"flags of gVisor: asked as with --host-uds=open --network=sandbox, found --host-uds=all, --net-raw=true"},
+	{"gVisor without sockets", gvisor(func(k *Known, _ *made.Report) { k.GVisor = []string{"--network=sandbox"} }),
+		"flags of gVisor: asked as with --host-uds=open --network=sandbox, found no --host-uds=open"},
+	{"a gVisor that can't be seen", gvisor(func(k *Known, _ *made.Report) { k.GVisor = nil }),
+		"flags of gVisor: asked as with --host-uds=open --network=sandbox, found none that can be seen"},
+	{"gVisor without a limit", gvisor(func(_ *Known, r *made.Report) { r.Limits.Memory = 0 }), "memory: asked 1073741824, found 0"},
+	{"gVisor with any number of processes", gvisor(func(_ *Known, r *made.Report) { r.Limits.PIDs = 0 }), "pids: asked 256, found 0"},
+	{"gVisor whose limits can't be seen", gvisor(func(_ *Known, r *made.Report) { r.Limits = nil }),
+		"memory: asked 1073741824, found not visible; swap: asked 0, found not visible; cpus: asked 0.5, found not visible; pids: asked 256, found not visible"},
 	{"this machine's kernel for its own", func(a *Asked, _ *Known, _ *made.Report) { a.OwnKernel, a.OtherRuntime = true, "workshop-runsc" }, "kernel: asked another than this machine's, found this machine's: Linux version 6.1.0"},
 	{"this machine's kernel by another name", func(a *Asked, _ *Known, r *made.Report) {
 		a.OwnKernel, a.OtherRuntime, r.BootID = true, "workshop-runsc", "other"

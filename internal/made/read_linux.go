@@ -101,6 +101,16 @@ func ReadKernel() Kernel {
 // BootID returns the machine's boot ID; "" if it can't be read.
 func BootID() string { return strings.TrimSpace(procinfo.Read("/proc/sys/kernel/random/boot_id")) }
 
+// ReadArgs reads the arguments of a process, its program first; one that ended, or can't be
+// seen, has none (proc_pid_cmdline(5)).
+func ReadArgs(pid int) []string {
+	text := procinfo.Read("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\x00"), "\x00")
+}
+
 // ReadLimits reads the limits of a process's control groups, where these are visible.
 func ReadLimits(pid int) (*Limits, error) {
 	e, err := cgroup.LimitsOn(pid, procinfo.Read("/proc/self/mountinfo"))

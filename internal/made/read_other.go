@@ -10,5 +10,8 @@ func ReadKernel() Kernel { return Kernel{} }
 // BootID returns nothing, too.
 func BootID() string { return "" }
 
+// ReadArgs returns nothing, too.
+func ReadArgs(int) []string { return nil }
+
 // ReadLimits returns an error: control groups are Linux's.
 func ReadLimits(int) (*Limits, error) { return nil, errors.New("control groups are Linux's") }

@@ -38,6 +38,12 @@ func (r *run) compare(ctx context.Context, s engine.Step, id, start, report stri
 	if err == nil && is.Limits == nil && a.Limits != nil && info.Flavour == engine.FlavourPodman && info.Daemon.Rootless && c.host.NetworkMode.IsContainer() {
 		err = r.limitsOutside(ctx, s.Service, id, is)
 	}
+	if err == nil && a.OwnKernel {
+		known.GVisor, is.Limits, err = r.gvisorOutside(ctx, s.Service, id)
+		if errors.Is(err, errEnded) { // why is told next, and another start isn't compared
+			return nil
+		}
+	}
 	if err == nil {
 		if note := engine.KernelNote(a, known, is); note != "" {
 			r.runner.Emit(engine.Event{Step: s, Status: engine.StepProgress, Detail: note})
