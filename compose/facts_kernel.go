@@ -52,6 +52,10 @@ const (
 	gvisorThreads, gvisorPerProcess = 256, 4
 )
 
+// GVisorThreads is how many threads of this machine a worker on gVisor may have, of which pids
+// processes need at most as many.
+func GVisorThreads(pids int64) int64 { return gvisorThreads + gvisorPerProcess*pids }
+
 // NoPlainCompose says why plain Compose can't run a project; empty: it can.
 func NoPlainCompose(c *Compiled) string {
 	for _, name := range sortedKeys(c.Roles) {
@@ -90,7 +94,7 @@ func (m *machine) kernel(s *types.ServiceConfig, a *addition, w *workshop.Worker
 		m.list.add("kernel-memory", at(r.Memory.Source), fmt.Sprintf("%s has %s of memory, and its kernel needs %s (B5)", w.Name, formatSize(int64(r.Memory.V)), formatSize(gvisorMemory)),
 			"gVisor itself takes about 55 MB of a worker's memory.", "write `memory: 128M` or more in its resources")
 	}
-	a.runtime, a.pids = has.Runtime, gvisorThreads+gvisorPerProcess*k.Resources.PIDs.V
+	a.runtime, a.pids = has.Runtime, GVisorThreads(k.Resources.PIDs.V)
 	for i := range s.Volumes {
 		if s.Volumes[i].Source == ToolsVolume && s.Volumes[i].Type == types.VolumeTypeVolume {
 			s.Volumes[i].Source, m.readable = ReadableToolsVolume, true

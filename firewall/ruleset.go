@@ -133,6 +133,11 @@ func RedirectPorts(p RoomPolicy) []PortRange {
 // have: a relay listens at each (B28).
 const MaxCarriedPorts = 128
 
+// ToldPorts are often tried, so the relay of a worker with a kernel of its own accepts at them
+// whatever the policy has, and their denials are counted (B28). They are below 1024, where no
+// worker listens in other rooms either.
+var ToldPorts = []uint16{20, 21, 22, 23, 25, 110, 119, 143, 389, 445, 465, 554, 563, 587, 636, 853, 873, 989, 990, 993, 995}
+
 // NewRuleset returns the ruleset of a room. Ports are sorted and joined; each
 // range is a separate rule, so that the list has no limit and needs no
 // kernel module beyond xt_tcpudp.

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -154,8 +155,14 @@ func (v *verification) worker(w *workshop.Worker, ready *Project, started time.T
 		Name: w.Name, Mode: c.Network.Mode.V, OwnKernel: c.Kernel.V.Own(),
 		Memory: int64(c.Resources.Memory.V), CPUs: c.Resources.CPU.V, PIDs: c.Resources.PIDs.V, Env: map[string]bool{},
 	}
-	if x.OwnKernel && ready != nil && ready.Compiled.Facts.Local {
-		x.Machine = made.ReadKernel()
+	if x.OwnKernel {
+		x.Runtime, x.PIDs = compose.GVisorRuntime, compose.GVisorThreads(x.PIDs)
+		if ready != nil {
+			x.Writable = memoryOf(ready, w.Name) // of its kernel, which this machine doesn't show
+		}
+		if ready != nil && ready.Compiled.Facts.Local {
+			x.Machine = made.ReadKernel()
+		}
 	}
 	for i := range c.Mounts {
 		m := &c.Mounts[i]
@@ -196,6 +203,15 @@ func (v *verification) worker(w *workshop.Worker, ready *Project, started time.T
 	return x
 }
 
+// memoryOf are the memory file systems of a worker.
+func memoryOf(ready *Project, worker string) (targets []string) {
+	for _, t := range ready.Compiled.Project.Services[worker].Tmpfs {
+		target, _, _ := strings.Cut(t, ":")
+		targets = append(targets, target)
+	}
+	return targets
+}
+
 // declared are the addresses at which the file publishes a worker's ports.
 func (v *verification) declared(w *workshop.Worker) (out []string) {
 	leases := v.env.Ports(v.running.ProjectRef)
@@ -219,6 +235,7 @@ const atOnce = 8
 // try carries out what the lines are about.
 func (v *verification) try(ctx context.Context) {
 	v.beforeTries(ctx)
+	v.lookAtRooms(ctx, func(w *verify.Worker, o *verify.Outside) { w.RoomBefore = o })
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
 	for _, w := range v.workers {
@@ -226,6 +243,9 @@ func (v *verification) try(ctx context.Context) {
 			v.probe(gctx, w)
 			v.tools(gctx, w)
 			w.Outside = v.look(gctx, w.Name)
+			if w.OwnKernel {
+				lookAtFiles(w.Outside)
+			}
 			return nil
 		})
 	}
@@ -241,6 +261,7 @@ func (v *verification) try(ctx context.Context) {
 		}
 	}
 	_ = g.Wait() // what went wrong is in the lines
+	v.lookAtRooms(ctx, func(w *verify.Worker, o *verify.Outside) { w.RoomAfter = o })
 	v.afterTries(ctx)
 }
 
@@ -271,6 +292,30 @@ func lookAt(ctx context.Context, r *Running, service string, said func(string)) 
 		said(w.Text)
 	}
 	return o
+}
+
+// lookAtFiles looks at the process that opens files for a worker with a kernel of its own.
+func lookAtFiles(o *verify.Outside) {
+	if o.Process == nil {
+		return
+	}
+	var err error
+	if o.Files, err = outside.Files(o.PID); err != nil {
+		o.FilesHidden = err.Error()
+	}
+}
+
+// lookAtRooms looks at the rooms of workers with a kernel of their own.
+func (v *verification) lookAtRooms(ctx context.Context, set func(*verify.Worker, *verify.Outside)) {
+	for _, w := range v.workers {
+		if w.OwnKernel && w.Net != nil {
+			o := lookAt(ctx, v.running, w.Net.Room, nil)
+			if o.Process != nil {
+				o.Process.Listening, _ = outside.Listening(strconv.Itoa(o.PID))
+			}
+			set(w, o)
+		}
+	}
 }
 
 // judge makes the lines of the report.

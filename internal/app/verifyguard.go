@@ -19,6 +19,9 @@ func (v *verification) network(w *workshop.Worker, room *firewall.RoomPolicy) *v
 	n := &verify.Net{Room: room.Room, Stale: v.view.Changed(), Explained: map[string]verify.Answer{}}
 	// Workers of one room have names and addresses of their own.
 	n.Tries = verify.ChooseTries(room, v.id+"-"+shortName(w.Name), uint16(len(v.workers))*7+from.Port(), from)
+	if w.Container.Kernel.V.Own() {
+		n.Tries.Carry(room)
+	}
 	if v.o.Live {
 		n.Tries.Live = verify.LiveHosts(room)
 	}

@@ -85,7 +85,7 @@ func CrashProbes(t *Tries, canary string, lasts time.Duration) [][]Probe {
 		one("crash.a name", "dns 127.0.0.1 %s A", name),
 	}
 	if t.Port != 0 {
-		all = append(all, one("crash."+at(t.Port).String(), "connect %s", at(t.Port)))
+		all = append(all, one("crash."+at(t.Port).String(), "%s %s", t.connect(), at(t.Port)))
 	}
 	if t.Named != 0 {
 		all = append(all, one("crash."+at(t.Named).String(), "tcp %s", at(t.Named)))

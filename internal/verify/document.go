@@ -32,6 +32,12 @@ func Document(doc string) (string, error) {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", m.Promise, titleOf(m.Promise), strings.Join(kinds, ", "), m.Outside, m.Inside, rests)
 	}
+	b.WriteString("\nOf a worker with a kernel of its own (B13) the same is judged, where it isn't said otherwise:\n\n| | how |\n|---|---|\n")
+	for _, m := range methods {
+		if how := otherwise[m.Promise]; how != "" {
+			fmt.Fprintf(&b, "| %s | %s |\n", m.Promise, how)
+		}
+	}
 	b.WriteString("\n")
 	return before + beginTable + b.String() + endTable + after, nil
 }

@@ -62,7 +62,7 @@ func (w *Worker) fileSystem() Line {
 	if s := w.Outside.settings(); s != nil {
 		e.outside(s.ReadOnly, "the engine: read_only %v", s.ReadOnly)
 	}
-	p := w.process(e)
+	p := w.files(e)
 	if p == nil || p.unread(e, "mounts") {
 		return e.line()
 	}
@@ -83,6 +83,15 @@ func (w *Worker) fileSystem() Line {
 			w.writes(e.outside, e, "%s is mounted rw ("+m.Type+")", m.Target)
 		}
 	}
+	if !w.OwnKernel {
+		w.kernelsFiles(e, p)
+	}
+	e.outside(true, "the root is read-only, and so is all of %d mounts but %s and memory file systems with a size", len(p.Mounts), listOr(allowed, "the kernel's own"))
+	return e.line()
+}
+
+// kernelsFiles are those of this machine's kernel, which must be read-only.
+func (w *Worker) kernelsFiles(e *evidence, p *Process) {
 	sys := p.at("/sys")
 	hidden := sys != nil && sys.Type == "tmpfs" && sys.ReadOnly() // podman's without root
 	for _, target := range covered {
@@ -92,8 +101,6 @@ func (w *Worker) fileSystem() Line {
 			e.outside(false, "%s is not read-only", target)
 		}
 	}
-	e.outside(true, "the root is read-only, and so is all of %d mounts but %s and memory file systems with a size", len(p.Mounts), listOr(allowed, "the kernel's own"))
-	return e.line()
 }
 
 // writes records a writable place that the file doesn't have. Where the file changed
@@ -113,8 +120,8 @@ func (w *Worker) mayWrite(target string, allowed []string) bool {
 	if target == "" || slices.Contains(memory, target) || slices.ContainsFunc(allowed, func(t string) bool { return subpath.Within(target, t) }) {
 		return true
 	}
-	if w.Outside != nil && w.Outside.Process != nil { // volumes of an image are memory too
-		m := w.Outside.Process.at(target)
+	if p := w.files(about("", "")); p != nil { // volumes of an image are memory too
+		m := p.at(target)
 		return m != nil && m.Size() > 0
 	}
 	return false

@@ -39,7 +39,7 @@ func (w *Worker) secrets() Line {
 		s, ok := w.Seen["secret."+name]
 		e.control(ok && strings.Contains(s.Seen, ":"), "its own secret %s: %s", name, saw(s))
 	}
-	if p := w.process(e); p != nil && !p.unread(e, "mounts") {
+	if p := w.files(e); p != nil && !p.unread(e, "mounts") {
 		for _, m := range p.Mounts {
 			name, is := strings.CutPrefix(m.Target, "/run/secrets/")
 			if !is {

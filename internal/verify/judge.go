@@ -11,23 +11,15 @@ func Judge(w *Worker) []Line {
 		w.Seen = Seen{}
 	}
 	lines := []Line{
-		w.capabilities(), w.privileges(), w.fileSystem(), w.user(), w.limits(), w.host(), w.sources(), w.protected(), w.copies(),
-		w.ports(), w.secrets(), w.mainProcess(), w.interfaces(), w.restarts(), w.room(), w.names(), w.byName(), w.otherPorts(),
-		w.neverReached(), w.denials(), w.kernel(), w.neverList(), w.requests(), w.door(), w.terminal(), w.modelKeys(), w.environment(), w.bounds(),
+		w.fileSystem(), w.limits(), w.sources(), w.protected(), w.copies(), w.ports(), w.secrets(), w.interfaces(), w.restarts(),
+		w.names(), w.byName(), w.otherPorts(), w.neverReached(), w.denials(), w.neverList(), w.requests(), w.door(), w.terminal(),
+		w.modelKeys(), w.environment(),
 	}
-	if !w.OwnKernel {
-		return lines
+	if w.OwnKernel {
+		return append(lines, w.ownCapabilities(), w.ownPrivileges(), w.ownUser(), w.ownHost(), w.ownMainProcess(), w.ownKernel(), w.ownRoom(), w.ownRuntime(), w.ownBounds())
 	}
-	for i := range lines {
-		if !onAnyKernel[lines[i].Promise] {
-			lines[i] = notTested(lines[i].Promise, w.Name, "its kernel is its own (B13), and shows something else than this machine's")
-		}
-	}
-	return append(lines, w.ownKernel())
+	return append(lines, w.capabilities(), w.privileges(), w.user(), w.host(), w.mainProcess(), w.room(), w.kernel(), w.bounds())
 }
-
-// onAnyKernel are the promises that are judged by what no kernel of a worker shows.
-var onAnyKernel = map[string]bool{"B7": true, "B9": true, "B10": true, "B31": true, "B44": true, "B45": true}
 
 // begin starts a line about the worker; without what a probe or the machine shows, it is
 // not tested.
@@ -41,14 +33,27 @@ func (w *Worker) begin(promise string) *evidence {
 
 // process is what the kernel shows of the main process; nil: e says why it isn't known. The
 // engine names the process: it must be the one in whose PID namespace the probe ran, as far
-// as the kernel shows both.
+// as the kernel shows both. A kernel of its own has other names for its namespaces.
 func (w *Worker) process(e *evidence) *Process {
 	p := w.Outside.process(e)
-	if p != nil && p.Namespaces["pid"] != "" && strings.HasPrefix(w.Seen["ns.pid"].Seen, "pid:[") {
+	if p != nil && !w.OwnKernel && p.Namespaces["pid"] != "" && strings.HasPrefix(w.Seen["ns.pid"].Seen, "pid:[") {
 		is, said := p.Namespaces["pid"], w.Seen["ns.pid"].Seen
 		e.control(is == said, "the process that the engine names is in %s, and the probe ran in %s", is, said)
 	}
 	return p
+}
+
+// files is the process whose mounts are the worker's: the main process, or of a kernel of its
+// own the one that opens files for it.
+func (w *Worker) files(e *evidence) *Process {
+	p := w.process(e)
+	if p == nil || !w.OwnKernel {
+		return p
+	}
+	if w.Outside.Files == nil {
+		e.miss("outside: the process that opens its files: %s", w.Outside.FilesHidden)
+	}
+	return w.Outside.Files
 }
 
 func (o *Outside) process(e *evidence) *Process {

@@ -15,6 +15,10 @@ func (w *Worker) limits() Line {
 	}
 	e := about("B5", w.Name)
 	e.tried("the files of its control groups")
+	if w.OwnKernel {
+		e.tried("they bound its kernel, which needs several threads for a process")
+		w.files(e) // is in these groups
+	}
 	if p := w.process(e); p != nil && !p.unread(e, "groups") && p.Groups != nil {
 		g := p.Groups
 		e.control(g.Member, "the groups list process %s: %v", p.Status["Pid"], g.Member)

@@ -33,8 +33,8 @@ func (w *Worker) sources() Line {
 	if w.Refusal != nil {
 		e.control(w.Refusal("/etc") != "", "/etc is refused: it %s", w.Refusal("/etc"))
 	}
-	if w.Outside.Process != nil {
-		for _, m := range w.Outside.Process.Mounts {
+	if p := w.files(about("", "")); p != nil {
+		for _, m := range p.Mounts {
 			ofFile := slices.ContainsFunc(w.Mounts, func(x Mount) bool { return subpath.Within(m.Target, x.Target) })
 			if ofFile && slices.Contains([]string{"proc", "sysfs", "devtmpfs", "cgroup", "cgroup2"}, m.Type) {
 				e.outside(false, "%s of this machine is at %s", m.Type, m.Target)
@@ -57,7 +57,7 @@ func (w *Worker) protected() Line {
 		targets = append(targets, d.Target)
 	}
 	e.tried("the mounts at %s", strings.Join(targets, ", "))
-	p := w.process(e)
+	p := w.files(e)
 	if p != nil && p.unread(e, "mounts") {
 		p = nil
 	}
@@ -96,7 +96,7 @@ func (w *Worker) protected() Line {
 func (w *Worker) copies() Line {
 	e := w.begin("B9")
 	n := 0
-	p := w.process(about("", ""))
+	p := w.files(about("", ""))
 	for _, m := range w.Mounts {
 		if !m.Copy {
 			continue
@@ -108,7 +108,7 @@ func (w *Worker) copies() Line {
 			at := p.at(m.Target)
 			e.outside(at != nil && at.ReadOnly(), "%s is mounted %s", m.Target, mode(at != nil && at.ReadOnly()))
 		} else {
-			w.process(e)
+			w.files(e)
 		}
 		if m.Excluded == "" {
 			continue

@@ -20,6 +20,7 @@ func (w *Worker) interfaces() Line {
 		e.refused(w.Seen, "unreachable", unreachable, "none.198.51.100.1:443", "none.198.51.100.1:9", "none.169.254.169.254:80", "dns.look-up")
 	}
 	if p := w.process(e); p != nil && !p.unread(e, "interfaces") {
+		p.isMain(e)
 		e.control(slices.Contains(p.Interfaces, "lo"), "/proc/%s/net/dev lists lo", p.Status["Pid"])
 		e.outside(slices.Equal(p.Interfaces, []string{"lo"}), "interfaces: %s", strings.Join(p.Interfaces, ", "))
 	}
@@ -167,6 +168,11 @@ func (w *Worker) otherPorts() Line {
 	e.refused(w.Seen, "refused", cut, "port."+at.String())
 	e.refused(w.Seen, "UDP refused", cut, "udp."+at.String())
 	w.denied(e, "port."+at.String(), at.String(), ofAddress(t.Address, t.Port))
+	if t.Untold != 0 {
+		at := netip.AddrPortFrom(t.Address, t.Untold)
+		e.tried("%s, which its own kernel refuses", at)
+		e.refused(w.Seen, "refused", cut, "untold."+at.String())
+	}
 	if t.Named != 0 {
 		named := netip.AddrPortFrom(t.Address, t.Named)
 		e.tried("%s, a port that a line names for others", named)
@@ -185,15 +191,15 @@ func (w *Worker) neverReached() Line {
 	}
 	t := &w.Net.Tries
 	e.tried("169.254.169.254, [fd00:ec2::254]")
-	e.refused(w.Seen, "refused", append([]string{"403"}, cut...), "never.http://169.254.169.254", "never.https://169.254.169.254", "never.169.254.169.254:9000")
+	e.refused(w.Seen, "refused", append([]string{"403"}, cut...), "never.http://169.254.169.254", "never.https://169.254.169.254", "never."+t.metadata())
 	e.refused(w.Seen, "refused", cut6, "never.http://[fd00:ec2::254]")
 	w.denied(e, "never.http://169.254.169.254", "169.254.169.254:80", ofAddress(metadata, 80))
-	w.denied(e, "never.169.254.169.254:9000", "169.254.169.254:9000", ofAddress(metadata, 9000))
+	w.denied(e, "never."+t.metadata(), t.metadata(), ofAddress(metadata, t.Never))
 	if t.Private.IsValid() {
-		at := netip.AddrPortFrom(t.Private, 9000)
+		at := netip.AddrPortFrom(t.Private, t.Never)
 		e.tried("%s, a private one", at)
 		e.refused(w.Seen, "refused", cut, "never."+at.String())
-		w.denied(e, "never."+at.String(), at.String(), ofAddress(t.Private, 9000))
+		w.denied(e, "never."+at.String(), at.String(), ofAddress(t.Private, t.Never))
 	}
 	switch c := w.Net.Canary; {
 	case c.Address == "":
@@ -244,7 +250,7 @@ func (w *Worker) immediate(e *evidence) {
 	longest, n := 0.0, 0
 	for key, r := range w.Seen {
 		kind, what, _ := strings.Cut(key, ".")
-		if !slices.Contains([]string{"none", "dns", "tls", "http", "port", "udp", "named", "never", "endpoint", "around"}, kind) {
+		if !slices.Contains([]string{"none", "dns", "tls", "http", "port", "untold", "udp", "named", "never", "endpoint", "around"}, kind) {
 			continue
 		}
 		n++

@@ -93,6 +93,7 @@ func (b *batch) container(w *Worker) {
 		b.add("host."+socket, "read %s", socket)
 	}
 	if w.OwnKernel {
+		b.add("host./proc/1/exe", "readlink /proc/1/exe") // its /proc/1/fd can be listed, and not followed
 		b.add("kernel.boot", "read /proc/sys/kernel/random/boot_id")
 		b.add("kernel.version", "read /proc/version")
 	}
@@ -172,8 +173,12 @@ func (b *batch) network(n *Net) {
 	}
 	if t.Port != 0 {
 		at := netip.AddrPortFrom(t.Address, t.Port)
-		b.add("port."+at.String(), "connect %s", at)
+		b.add("port."+at.String(), "%s %s", t.connect(), at)
 		b.add("udp."+at.String(), "udp %s", at)
+	}
+	if t.Untold != 0 {
+		at := netip.AddrPortFrom(t.Address, t.Untold)
+		b.add("untold."+at.String(), "connect %s", at)
 	}
 	if t.Named != 0 {
 		at := netip.AddrPortFrom(t.Address, t.Named)
@@ -181,10 +186,10 @@ func (b *batch) network(n *Net) {
 	}
 	b.add("never.http://169.254.169.254", "http http://169.254.169.254/")
 	b.add("never.https://169.254.169.254", "tls 169.254.169.254:443")
-	b.add("never.169.254.169.254:9000", "tcp 169.254.169.254:9000")
+	b.add("never."+t.metadata(), "tcp %s", t.metadata())
 	b.add("never.http://[fd00:ec2::254]", "http http://[fd00:ec2::254]/")
 	if t.Private.IsValid() {
-		at := netip.AddrPortFrom(t.Private, 9000)
+		at := netip.AddrPortFrom(t.Private, t.Never)
 		b.add("never."+at.String(), "tcp %s", at)
 	}
 	if n.Canary.Address != "" {
@@ -216,7 +221,7 @@ func sortedKeys[V any](m map[string]V) []string {
 // one run of one worker its own.
 func ChooseTries(p *firewall.RoomPolicy, id string, number uint16, from netip.AddrPort) Tries {
 	m := p.Compile()
-	t := Tries{From: from, Special: id + ".workshop-verify.invalid"}
+	t := Tries{From: from, Special: id + ".workshop-verify.invalid", Never: 9000}
 	for _, base := range []string{"example.com", "example.net", "example.org"} {
 		n, err := firewall.ParseName(id + "." + base)
 		if err == nil && !m.Resolvable(n).Allowed && !m.Name(n, 443).Allowed && !m.Name(n, 80).Allowed {
@@ -247,6 +252,35 @@ func ChooseTries(p *firewall.RoomPolicy, id string, number uint16, from netip.Ad
 	}
 	t.Endpoints = chooseEndpoints(p, m, id)
 	return t
+}
+
+// metadata is a port of the metadata service.
+func (t *Tries) metadata() string { return netip.AddrPortFrom(metadata, t.Never).String() }
+
+// connect is the probe of a connection that is refused: a relay accepts it before it knows.
+func (t *Tries) connect() string {
+	if t.Carried {
+		return "tcp"
+	}
+	return "connect"
+}
+
+// Carry chooses ports anew for a worker whose connections are carried to its room: those that
+// its relay accepts at, of which the guard is told. Its source can't be chosen, as an outlet
+// connects for it.
+func (t *Tries) Carry(p *firewall.RoomPolicy) {
+	m, named := p.Compile(), firewall.RoomPorts(*p)
+	t.Carried = true
+	t.From, t.Untold, t.Port, t.Never = netip.AddrPort{}, t.Port, 0, firewall.ToldPorts[0]
+	for _, port := range firewall.ToldPorts {
+		if !firewall.HasPort(named, port) && !m.Addr(t.Address, port).Allowed {
+			t.Port, t.Never = port, port
+			break
+		}
+	}
+	if t.Private.IsValid() && m.Addr(t.Private, t.Never).Allowed {
+		t.Private = netip.Addr{}
+	}
 }
 
 // LiveHosts are allowed names that --live dials: at most three with port 443, else 80.

@@ -13,9 +13,14 @@ func (w *Worker) mainProcess() Line {
 		e.outside(p.Status["Name"] == initName, "this machine's kernel calls it %s", p.Status["Name"])
 		e.outside(len(p.Args) >= 2 && strings.HasSuffix(p.Args[0], "/"+initName) && p.Args[1] == "gate", "its arguments begin %s", strings.Join(p.Args[:min(2, len(p.Args))], " "))
 	} else if s := w.Outside.settings(); s != nil {
-		e.outside(len(s.Main) >= 2 && strings.HasSuffix(s.Main[0], "/"+initName) && s.Main[1] == "gate", "the engine: it is %s", strings.Join(s.Main[:min(2, len(s.Main))], " "))
+		s.mainProcess(e)
 	}
 	return e.line()
+}
+
+// mainProcess by the engine's settings.
+func (s *settingsView) mainProcess(e *evidence) {
+	e.outside(len(s.Main) >= 2 && strings.HasSuffix(s.Main[0], "/"+initName) && s.Main[1] == "gate", "the engine: it is %s", strings.Join(s.Main[:min(2, len(s.Main))], " "))
 }
 
 func (w *Worker) kernel() Line {
@@ -27,23 +32,6 @@ func (w *Worker) kernel() Line {
 	}
 	if s := w.Outside.settings(); s != nil {
 		e.outside(true, "the engine: runtime %s", s.Runtime)
-	}
-	return e.line()
-}
-
-// ownKernel compares the kernel that the worker sees with this machine's.
-func (w *Worker) ownKernel() Line {
-	e := w.begin("B13")
-	e.tried("the boot id and version of its kernel")
-	for _, is := range []struct{ key, what, here string }{{"kernel.boot", "boot id", w.Machine.BootID}, {"kernel.version", "version", w.Machine.Version}} {
-		r := w.Seen[is.key]
-		seen := strings.TrimSpace(r.Detail)
-		if is.here == "" || seen == "" {
-			e.miss("the %s of its kernel and this machine's can't be compared", is.what)
-			continue
-		}
-		e.inside(seen != is.here, "%s %s", is.what, seen)
-		e.control(r.Seen == "ok", "reading it: %s", r.Seen)
 	}
 	return e.line()
 }
@@ -75,7 +63,11 @@ func (w *Worker) terminal() Line {
 func (w *Worker) door() Line {
 	e := w.begin("B41")
 	e.tried("tools that its file doesn't list, asked of its toolbox past the host; reading workshop-init, and writing where the host connects")
-	e.refused(w.Seen, "refused", readOnly, "init.workshop-init", "init.door")
+	if w.OwnKernel { // it has no door, and its kernel has to read workshop-init
+		e.refused(w.Seen, "refused", append([]string{"ENOENT"}, readOnly...), "init.door", "write./opt/workshop/"+tryName)
+	} else {
+		e.refused(w.Seen, "refused", readOnly, "init.workshop-init", "init.door")
+	}
 	e.works(w.Seen, "control.write", "a file in /tmp", "ok")
 	t := &w.Toolbox
 	var fine []string
@@ -99,7 +91,7 @@ func (w *Worker) door() Line {
 	} else {
 		e.control(t.Control != "" && !strings.HasSuffix(t.Control, NotOffered), "its toolbox: %s", t.Control)
 	}
-	if p := w.process(e); p != nil {
+	if p := w.files(e); p != nil {
 		for _, m := range p.Mounts {
 			if m.Target == "/run/workshop" || m.Target == "/opt/workshop" {
 				e.outside(m.Has("ro"), "%s is mounted %s", m.Target, mode(m.Has("ro")))

@@ -19,9 +19,14 @@ type Worker struct {
 	CPUs    float64
 	PIDs    int64
 	NotHeld []string
-	// OwnKernel: its file asks for another kernel than this machine's, which is Machine.
+	// OwnKernel: its file asks for another kernel than this machine's, which is Machine, and
+	// Runtime is the OCI runtime that gives it. PIDs are then threads of this machine.
 	OwnKernel bool
 	Machine   made.Kernel
+	Runtime   string
+	// RoomBefore and RoomAfter are its room around the tries; nil: there is none, or it wasn't
+	// looked at, as is that of a worker with this machine's kernel.
+	RoomBefore, RoomAfter *Outside
 	// Mounts of the file; Writable are further targets that may be written, such as caches.
 	Mounts   []Mount
 	Writable []string
@@ -126,10 +131,16 @@ type Tries struct {
 	// Special never exists (.invalid), Name is an ordinary one; empty: the policy allows all.
 	Special, Name string
 	// Address is one of documentation. Port is one that no line names, Named one that a
-	// line names for others; 0: there is none.
+	// line names for others; 0: there is none. Never is that of addresses that are never
+	// opened.
 	Address     netip.Addr
 	Port, Named uint16
-	Private     netip.Addr // a private one; invalid: a line opens it
+	Never       uint16
+	// Carried: its kernel is its own, and connections are carried to its room. Untold is then a
+	// port that no line names and that its kernel refuses, which nobody is told; 0: there is none.
+	Carried bool
+	Untold  uint16
+	Private netip.Addr // a private one; invalid: a line opens it
 	// Endpoints are those of the policy, each with a request that its line doesn't have.
 	Endpoints []EndpointTry
 	// Live are allowed destinations that are dialled, host:port.
@@ -143,6 +154,10 @@ type Outside struct {
 	// Process is the main process by the kernel; nil: it isn't shown here (see Hidden).
 	Process *Process
 	Hidden  string
+	// Files is, of a kernel in user space, the process that opens files for it: its mounts
+	// are the worker's. nil: there is none, or FilesHidden says why it isn't shown.
+	Files       *Process
+	FilesHidden string
 	engine.Witness
 }
 
@@ -158,7 +173,10 @@ type Process struct {
 	Groups     *cgroup.Enforced
 	Mounts     []procinfo.Mount
 	Interfaces []string
-	Listening  []string
+	// Network are the addresses and routes of its network namespace, as the kernel writes
+	// them; Listening are the addresses at which something listens there.
+	Network   string
+	Listening []string
 	// Namespaces and Here are the identities of its namespaces and of ours.
 	Namespaces, Here map[string]string
 	Devices          []string

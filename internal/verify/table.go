@@ -53,7 +53,7 @@ var methods = []Method{
 	{"B10", []Kind{Inspected}, "addresses that are published, and listeners of this machine", "", "outside", false},
 	{"B11", []Kind{Inspected, Probed}, "no value of a secret in what the engine knows, nor in generated files", "which secrets are there", "outside for values, inside for which are there", false},
 	{"B12", []Kind{Inspected, Probed}, "name, arguments and PID of its main process", "the same", "outside", false},
-	{"B13", []Kind{Inspected, Probed}, "the boot id and version of this machine's kernel", "those of its own; the lines about its processes are then not tested", "both", true},
+	{"B13", []Kind{Inspected, Probed}, "the boot id and version of this machine's kernel, and what it runs in the place of its main process", "those of its own", "both", true},
 	{"B20", []Kind{Inspected, Probed}, "its interfaces (`/proc/PID/net/dev`)", "the same; connecting without a network", "outside", false},
 	{"B21", []Kind{Inspected, Disruptive}, "restart policies; in a copy a listener that nobody reaches", "connections while guard and room are killed (in a copy)", "outside; *in part* without `--disruptive`", false},
 	{"B22", []Kind{Probed}, "", "changing rules, routes and addresses; the guard's ports", "inside", false},
@@ -80,6 +80,28 @@ var methods = []Method{
 	{"B46", []Kind{Elsewhere}, "", "", "", false},
 	{"B47", []Kind{Elsewhere}, "", "", "", false},
 	{"B60", []Kind{Inspected, Disruptive}, "limits of open files and queued signals; in a copy the guard after a flood", "a flood (in a copy)", "outside; *in part*: parsers are fuzzed by the project", false},
+}
+
+// otherwise says how promises are verified of a worker with a kernel of its own, gVisor's, where
+// that differs.
+var otherwise = map[string]string{
+	"B1":  "inside its kernel's sets are empty; outside the processes of its kernel are in a user namespace of their own, with gVisor's capabilities at most",
+	"B2":  "NoNewPrivs and Seccomp of all processes of its kernel; inside calls are refused that gVisor doesn't have or doesn't give",
+	"B3":  "the mounts of the process that opens files for its kernel, which are the worker's; its memory file systems are seen inside alone",
+	"B4":  "inside its uid, which is the one that the engine was asked for",
+	"B5":  "the control groups of its kernel: 256 + 4 threads for each process",
+	"B6":  "namespaces, devices and mounts of its kernel's processes; not its namespace of control groups, of which it sees no names",
+	"B8":  "by the same mounts",
+	"B9":  "by the same mounts",
+	"B11": "by the same mounts",
+	"B12": "inside the name of PID 1, into which the worker can't look; outside what the engine was told to start",
+	"B22": "inside rules, routes and addresses can't be changed; outside its room has the addresses, routes and listeners that it had, and its kernel no right over it",
+	"B25": "denials at ports that its relay accepts at; others are refused by its kernel, and told to nobody",
+	"B26": "at the same ports",
+	"B28": "at the same ports",
+	"B30": "Docker's runtime is gVisor's, and its kernel is in the network namespace of its room, which has no cable",
+	"B41": "by the same mounts; its kernel has to read workshop-init, and it has no door",
+	"B60": "its kernel's memory and threads are limited",
 }
 
 // titleOf is a promise in a few words.

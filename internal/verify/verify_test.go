@@ -35,6 +35,11 @@ func TestEveryPromiseHasAMethod(t *testing.T) {
 	for _, p := range promise.All() {
 		want = append(want, p.ID)
 	}
+	for id := range otherwise {
+		if !slices.Contains(got, id) {
+			t.Errorf("%s: no such promise", id)
+		}
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the table has %v, want %v", got, want)
 	}

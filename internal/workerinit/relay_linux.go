@@ -13,10 +13,8 @@ import (
 )
 
 // relayPorts are where a relay accepts besides the ports of the policy: those that each
-// room redirects, and others that are often tried, so that their denials are counted (B28).
-// They are below 1024, where no worker listens in other rooms either.
-var relayPorts = []uint16{53, 80, 443, firewall.PortProxy,
-	20, 21, 22, 23, 25, 110, 119, 143, 389, 445, 465, 554, 563, 587, 636, 853, 873, 989, 990, 993, 995}
+// room redirects, and others whose denials are counted.
+var relayPorts = append([]uint16{53, 80, 443, firewall.PortProxy}, firewall.ToldPorts...)
 
 // outletTimeout bounds the wait for the outlet, which is ready before a worker starts.
 const outletTimeout = 5 * time.Second

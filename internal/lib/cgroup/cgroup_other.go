@@ -41,5 +41,11 @@ func EnforcedOn(int) (Enforced, error) {
 	return Enforced{}, err
 }
 
+// Members returns *Unavailable.
+func Members(int) ([]int, error) {
+	_, err := Find()
+	return nil, err
+}
+
 // LimitsOn returns *Unavailable.
 func LimitsOn(int, string) (Enforced, error) { return EnforcedOn(0) }

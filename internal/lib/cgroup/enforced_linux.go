@@ -42,6 +42,44 @@ func LimitsOn(pid int, mountinfo string) (Enforced, error) {
 	return enforcedOn(pid, mountinfo, false)
 }
 
+// Members are the processes of the control group that limits how many a process may have, itself
+// among them.
+func Members(pid int) (all []int, err error) {
+	mountinfo, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("cgroup: %w", err)
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return nil, err
+	}
+	dir, _, err := groupOf(parseMounts(string(mountinfo)), string(b), PIDs, pid)
+	if err != nil {
+		return nil, err
+	}
+	for text := range strings.FieldsSeq(read(filepath.Join(dir, "cgroup.procs"))) {
+		if n, err := strconv.Atoi(text); err == nil && n > 0 { // 0: of another PID namespace
+			all = append(all, n)
+		}
+	}
+	return all, nil
+}
+
+// groupOf is the directory of the group in which a controller limits a process, by the text of
+// its /proc/PID/cgroup.
+func groupOf(mounts []mount, self, controller string, pid int) (dir string, isV1 bool, err error) {
+	own, own1 := parseSelf(self)
+	m, isV1 := hierarchy(mounts, controller)
+	if isV1 {
+		own = own1[controller]
+	}
+	dir, ok := m.dirOf(own)
+	if m.point == "" || own == "" || !ok {
+		return "", isV1, fmt.Errorf("the group of %s of process %d is not visible here", controller, pid)
+	}
+	return dir, isV1, nil
+}
+
 func enforcedOn(pid int, mountinfo string, events bool) (e Enforced, err error) {
 	swaps, err := os.ReadFile("/proc/swaps")
 	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without swap has no list of it
@@ -51,18 +89,12 @@ func enforcedOn(pid int, mountinfo string, events bool) (e Enforced, err error) 
 	if err != nil {
 		return e, err
 	}
-	own2, own1 := parseSelf(string(b))
 	mounts := parseMounts(mountinfo)
 	e.Swap, e.Peak, e.Killed, e.Full, e.Member = -1, -1, -1, -1, true
 	for _, c := range wanted {
-		m, isV1 := hierarchy(mounts, c)
-		own := own2
-		if isV1 {
-			own = own1[c]
-		}
-		dir, ok := m.dirOf(own)
-		if m.point == "" || own == "" || !ok {
-			return e, fmt.Errorf("the group of %s of process %d is not visible here", c, pid)
+		dir, isV1, err := groupOf(mounts, string(b), c, pid)
+		if err != nil {
+			return e, err
 		}
 		e.read(dir, c, isV1)
 		if !events {

@@ -18,10 +18,12 @@ import (
 	"github.com/llmdo/workshop/internal/verify"
 )
 
-// maxFile bounds what is read of a file, maxBelow how many processes are looked at.
+// maxFile bounds what is read of a file, maxBelow how many processes below one are looked at.
 const (
 	maxFile  = 1 << 20
 	maxBelow = 256
+	// maxMembers is how many processes of a control group are looked at.
+	maxMembers = 4096
 )
 
 // fields of /proc/PID/status that are kept.
@@ -67,6 +69,7 @@ func Look(pid int, sure bool) (*verify.Process, error) {
 	} else {
 		p.Interfaces = procinfo.Interfaces(text)
 	}
+	p.Network = read(dir, "net/fib_trie") + read(dir, "net/if_inet6")
 	spaces(p, dir)
 	devices(p, pid)
 	p.Owner = -1
@@ -74,6 +77,38 @@ func Look(pid int, sure bool) (*verify.Process, error) {
 		p.Owner, _, _ = fileowner.Of(info)
 	}
 	return p, nil
+}
+
+// Files finds the process that opens files for a kernel in user space, of which this is the
+// main process: gVisor's gofer. The runtime starts both, each as PID 1 of a namespace of its own,
+// in the container's control groups; whoever starts them has no other such child there.
+func Files(pid int) (*verify.Process, error) {
+	main, err := Look(pid, false)
+	if err != nil {
+		return nil, err
+	}
+	all, err := cgroup.Members(pid)
+	if err != nil {
+		return nil, err
+	}
+	var found *verify.Process
+	for _, n := range all[:min(len(all), maxMembers)] {
+		if n == pid {
+			continue
+		}
+		p, err := Look(n, false)
+		if err != nil || p.Status["PPid"] != main.Status["PPid"] || p.Namespaces["pid"] == main.Namespaces["pid"] && p.Namespaces["pid"] != "" {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("processes %s and %s could be it", found.Status["Pid"], p.Status["Pid"])
+		}
+		found = p
+	}
+	if found == nil {
+		return nil, fmt.Errorf("none of %d processes in the control groups of process %d is it", len(all), pid)
+	}
+	return found, nil
 }
 
 // open opens the directory of a process: what is read by it is of that one, whoever has

@@ -15,5 +15,8 @@ var errNotHere = errors.New("this machine does not run Linux: its workers' proce
 // Look returns an error: processes of containers are elsewhere.
 func Look(int, bool) (*verify.Process, error) { return nil, errNotHere }
 
+// Files returns an error: processes of containers are elsewhere.
+func Files(int) (*verify.Process, error) { return nil, errNotHere }
+
 // Listening returns an error.
 func Listening(string) ([]string, error) { return nil, errNotHere }
