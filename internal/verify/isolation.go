@@ -15,11 +15,7 @@ var kinds = []string{"pid", "ipc", "mnt", "net", "uts", "cgroup"}
 func (w *Worker) host() Line {
 	e := w.begin("B6")
 	e.tried("namespaces and devices of its main process; %s; /proc/1", strings.Join(engineSockets, ", "))
-	var keys []string
-	for _, s := range engineSockets {
-		keys = append(keys, "host."+s)
-	}
-	e.refused(w.Seen, "not there", notThere, keys...)
+	w.noEngine(e)
 	e.refused(w.Seen, "closed", []string{"EACCES", "EPERM"}, "host./proc/1/fd", "host./proc/1/environ")
 	r, ok := w.Seen["control./proc/self/fd"]
 	e.control(ok && strings.HasPrefix(r.Seen, "0,1,2"), "its own /proc/self/fd: %s", saw(r))
@@ -46,6 +42,15 @@ func (w *Worker) host() Line {
 		e.outside(false, "its main process can be traced by its own user, %d", p.Owner)
 	}
 	return e.line()
+}
+
+// noEngine looks for sockets of engines.
+func (w *Worker) noEngine(e *evidence) {
+	var keys []string
+	for _, s := range engineSockets {
+		keys = append(keys, "host."+s)
+	}
+	e.refused(w.Seen, "not there", notThere, keys...)
 }
 
 // namespaces compares them with ours. Without root some can't be read from outside: the

@@ -121,11 +121,7 @@ func (w *Worker) ownUser() Line {
 func (w *Worker) ownHost() Line {
 	e := w.begin("B6")
 	e.tried("namespaces, devices and mounts of its kernel's processes; %s", strings.Join(engineSockets, ", "))
-	var keys []string
-	for _, s := range engineSockets {
-		keys = append(keys, "host."+s)
-	}
-	e.refused(w.Seen, "not there", notThere, keys...)
+	w.noEngine(e)
 	w.pid1(e)
 	w.settingsAre(e, "namespaces and devices", func(s *settingsView) { s.host(e) })
 	for _, p := range w.kernels(e) {

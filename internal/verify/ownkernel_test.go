@@ -198,11 +198,7 @@ func TestOwnKernelBroken(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := soundOwn()
 			tt.change(w)
-			for _, l := range Judge(w) {
-				if want := slices.Contains(strings.Fields(tt.promises), l.Promise); want != (l.Verdict == Broken) {
-					t.Errorf("%s: %s (%s)", l.Promise, l.Verdict, l.Why)
-				}
-			}
+			breaks(t, w, tt.promises)
 		})
 	}
 }

@@ -323,12 +323,18 @@ func TestBroken(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := sound()
 			tt.change(w)
-			for _, l := range Judge(w) {
-				if want := slices.Contains(strings.Fields(tt.promises), l.Promise); want != (l.Verdict == Broken) {
-					t.Errorf("%s: %s (%s)", l.Promise, l.Verdict, l.Why)
-				}
-			}
+			breaks(t, w, tt.promises)
 		})
+	}
+}
+
+// breaks expects that of a worker these promises are broken, and no others.
+func breaks(t *testing.T, w *Worker, promises string) {
+	t.Helper()
+	for _, l := range Judge(w) {
+		if want := slices.Contains(strings.Fields(promises), l.Promise); want != (l.Verdict == Broken) {
+			t.Errorf("%s: %s (%s)", l.Promise, l.Verdict, l.Why)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package cgroup
 
 import (
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -24,6 +25,9 @@ func TestEnforced(t *testing.T) {
 	e.Peak, e.Killed, e.Full, e.Member = -1, -1, -1, true
 	if l, err := LimitsOn(os.Getpid(), string(mountinfo)); err != nil || l != e {
 		t.Errorf("the limits alone are %+v, %v; want %+v", l, err, e)
+	}
+	if all, err := Members(os.Getpid()); err == nil && !slices.Contains(all, os.Getpid()) {
+		t.Errorf("this process isn't among %v", all)
 	}
 	if _, err := EnforcedOn(1 << 30); err == nil {
 		t.Error("a process that doesn't exist has limits")

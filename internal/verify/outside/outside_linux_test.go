@@ -19,6 +19,16 @@ func TestNotOne(t *testing.T) {
 	}
 }
 
+// TestFiles: where no process opens files for another one, none is said to.
+func TestFiles(t *testing.T) {
+	if _, err := Files(1 << 30); err == nil || !strings.Contains(err.Error(), "has no process") {
+		t.Errorf("none: %v", err)
+	}
+	if p, err := Files(os.Getpid()); err == nil {
+		t.Errorf("this process: %v", p.Status)
+	}
+}
+
 func TestAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"0100007F:1F90": "127.0.0.1:8080", "00000000:0016": "0.0.0.0:22",
