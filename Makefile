@@ -27,16 +27,20 @@ NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
 SBOM        := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 DEADCODE    := golang.org/x/tools/cmd/deadcode@v0.51.0
 
-.PHONY: help build inits programs test test-engines test-engines-full test-user test-short test-race test-vm test-breaks test-verify cross vet lint bench soak dist generate verify demo model-test worker-image fuzz clean
+.PHONY: help build inits programs vm test test-engines test-engines-full test-user test-short test-race test-vm test-breaks test-verify cross vet lint bench soak dist generate verify demo model-test worker-image fuzz clean
 
 help: ## lists the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
 
-build: inits programs ## bin/workshop, bin/llmdo and the static bin/workshop-init-linux-{amd64,arm64}
+build: inits programs ## bin/workshop, bin/llmdo and the static bin/workshop-init-linux-{amd64,arm64}, bin/workshop-vm
 
 CMDS := ./cmd/workshop ./cmd/llmdo
-programs:
+programs: vm
 	CGO_ENABLED=0 $(GO) build $(HOST_FLAGS) -ldflags '$(LDFLAGS)' -o bin/ $(CMDS)
+
+# Virtual machines are for Linux on amd64 alone.
+vm:
+	CGO_ENABLED=0 GOOS=linux GOARCH=amd64 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w' -o bin/workshop-vm ./cmd/workshop-vm
 
 # workshop-init comes first: the host programs embed it, compressed. Go decides
 # what has to be built again, so these are no file targets.
@@ -104,7 +108,7 @@ soak: build ## a guard under load, one of its rooms hostile, for FOR (default 10
 	$(GO) run ./bench -only soak -for $(or $(FOR),10m)
 	scripts/with-engine $(GO) run ./bench -only kills -for $(or $(KILLS),2m)
 
-dist: inits ## what is released, into dist/: archives, .deb, .rpm, checksums, SBOM, Homebrew formula
+dist: inits vm ## what is released, into dist/: archives, .deb, .rpm, checksums, SBOM, Homebrew formula
 	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' HOST_FLAGS='$(HOST_FLAGS)' NFPM='$(NFPM)' SBOM='$(SBOM)' scripts/dist
 
 generate: ## files that are made from others: schemas, seccomp filters, docs/reference.md, parts of docs/{engines,security,threat-model,tools,verify}.md

@@ -1,6 +1,7 @@
 // Workshop-init is the only program of ours inside containers. Its first argument is its
 // role: room, guard, outlet, connect, gate, tools, enter, health, probe or signal. Outside of
-// containers, supervise runs a project's containers and contain starts one.
+// containers, supervise runs a project's containers and contain starts one; guest is the
+// /init of a virtual machine.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor"
 	"github.com/llmdo/workshop/internal/lib/execmark"
 	"github.com/llmdo/workshop/internal/toolbox"
+	"github.com/llmdo/workshop/internal/vm/guest"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -32,6 +34,7 @@ var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
 	// Without an engine:
 	"supervise": supervisor.Main,
 	"contain":   container.Main,
+	"guest":     guest.Main,
 }
 
 const usage = `usage: workshop-init room --name NAME [--open] [--outlet [--every-address]] [--fallback anyip --packet-fds N,N,N,N]
@@ -45,6 +48,7 @@ const usage = `usage: workshop-init room --name NAME [--open] [--outlet [--every
        workshop-init enter DIR -- COMMAND [ARG]...
        workshop-init supervise --dir DIR
        workshop-init contain FD [network]
+       workshop-init guest
 `
 
 func run(args []string, stdout, stderr io.Writer) int {

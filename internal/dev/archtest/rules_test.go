@@ -279,6 +279,32 @@ var rules = append(apart("/internal/cli/", verbs, "what two groups of verbs shar
 		{module + "/internal/engine/namespace", "an engine is the host's: its supervisor and containers are all of it here"},
 		{module + "/internal/dev/threat/...", "nothing in a worker brings an intruder's tools along"},
 		{module + "/internal/image", "images are unpacked by the host program"},
+		{module + "/internal/vm/kit", "kernels are read, and machines run, by workshop-vm alone"},
+		{module + "/internal/vm/monitor", "kernels are read, and machines run, by workshop-vm alone"},
+	}},
+	{from: module + "/internal/vm/guest", bans: []ban{
+		{"os/exec", "PID 1 collects what it starts"},
+		{module + "/internal/vm/...", "it is linked into workshop-init, which has no more of virtual machines"},
+	}},
+	{from: module + "/internal/vm/report", bans: append([]ban{
+		{module + "/...", "it is data between workshop-vm and the host programs"},
+	}, effects...)},
+	// The host programs read what workshop-vm prints.
+	{from: module + "/internal/cli/...", deeps: []ban{
+		{module + "/internal/vm/kit", "kernels are read, and machines run, by workshop-vm alone"},
+		{module + "/internal/vm/monitor", "kernels are read, and machines run, by workshop-vm alone"},
+	}},
+	{from: module + "/cmd/workshop-vm", deeps: []ban{
+		{"github.com/spf13/...", "two commands, and no need of cobra"},
+		{"github.com/docker/...", "it never talks to an engine"},
+		{"github.com/compose-spec/...", "it never sees a project"},
+		{"go.yaml.in/...", "it never sees a workshop.yaml"},
+		{module + "/workshop/...", "it never sees the spec"},
+		{module + "/compose/...", "it never sees a project"},
+		{module + "/internal/engine/...", "an engine runs it"},
+		{module + "/internal/cli/...", "never upward"},
+		{module + "/internal/room", "rooms are workshop-init's"},
+		{module + "/internal/guard", "the guard is workshop-init's"},
 	}},
 }...)
 
@@ -299,6 +325,9 @@ var exclusive = []struct {
 	{module + "/client", []string{"examples", "e2e"}, "the public API is for programs of others: ours use what it is made of"},
 	{"mvdan.cc/sh/v3/...", []string{"internal/callrule/shellline"}, "what a line of a shell is, is decided in one place"},
 	{"github.com/vishvananda/netns", []string{"internal/room", "internal/dev/testnet"}, "namespaces are entered in one place"},
+	{"github.com/cavaliergopher/cpio", []string{"internal/vm/kit"}, "a guest's first files are written in one place"},
+	{"github.com/mikelolasagasti/xz", []string{"internal/vm/kit"}, "kernels are unpacked in one place"},
+	{"github.com/pierrec/lz4/v4", []string{"internal/vm/kit"}, "kernels are unpacked in one place"},
 	{"github.com/godbus/dbus/v5", []string{"internal/lib/systemd"}, "D-Bus is spoken in one place, to the user's systemd"},
 }
 

@@ -15,8 +15,8 @@ var update = flag.Bool("update", false, "write sides.txt")
 // sides.txt, so that a review sees where code that holds containers, or reads what a
 // worker writes, gets a new place.
 func TestSides(t *testing.T) {
-	programs := map[string]string{"/cmd/workshop": "host", "/cmd/llmdo": "host", "/cmd/workshop-init": "inside"}
-	sides := map[string]string{}
+	programs := map[string]string{"/cmd/workshop": "host", "/cmd/llmdo": "host", "/cmd/workshop-init": "inside", "/cmd/workshop-vm": "vm"}
+	sides, vm := map[string]string{}, map[string]bool{}
 	for _, p := range packages(t) {
 		side := programs[strings.TrimPrefix(p.ImportPath, module)]
 		if side == "" {
@@ -28,6 +28,8 @@ func TestSides(t *testing.T) {
 			case d == "testing":
 				t.Errorf("%s links package testing", p.ImportPath)
 			case !ours:
+			case side == "vm":
+				vm[name] = true
 			case sides[name] == "" || sides[name] == side:
 				sides[name] = side
 			default:
@@ -37,7 +39,15 @@ func TestSides(t *testing.T) {
 	}
 	var lines []string
 	for name, side := range sides {
+		if vm[name] {
+			name += " +vm"
+		}
 		lines = append(lines, fmt.Sprintf("%-6s %s\n", side, name))
+	}
+	for name := range vm {
+		if sides[name] == "" {
+			lines = append(lines, fmt.Sprintf("%-6s %s\n", "vm", name))
+		}
 	}
 	slices.Sort(lines)
 	got := sidesHead + strings.Join(lines, "")
@@ -56,7 +66,8 @@ func TestSides(t *testing.T) {
 }
 
 const sidesHead = `# Which packages are linked into the host programs (host), into workshop-init, the
-# one program inside containers and around them (inside), or into both.
+# one program inside containers and around them (inside), or into both; which into
+# workshop-vm, the program of virtual machines, alone (vm) or too (+vm).
 `
 
 // differing are the lines that only one of two texts has.

@@ -7,7 +7,7 @@
 //	dir, err := made.Write("/home/me/.local/share/workshop/vm")
 //
 // The same input makes the same bytes. A kit stands in a directory that is named by its
-// hash, with a description of it ([Manifest]).
+// hash, with a description of it ([report.Kit]).
 //
 // It reads hostile input.
 package kit

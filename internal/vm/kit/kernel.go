@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"sync"
 	"time"
+
+	"github.com/llmdo/workshop/internal/vm/report"
 )
 
 // Limits of a kernel's image and of what it unpacks to, in bytes. Debian's are 14 and 66 MB.
@@ -17,18 +19,6 @@ const (
 	maxImage   = 64 << 20
 	maxVmlinux = 256 << 20
 )
-
-// Kernel says which kernel a kit has.
-type Kernel struct {
-	// Release is what uname -r prints.
-	Release string `json:"release"`
-	// Build is what uname -v prints; distributions put their package's version into it.
-	Build string `json:"build"`
-	// Date is the day on which it was built; zero: Build doesn't say.
-	Date time.Time `json:"date,omitzero"`
-	// Package is the name of its distribution's package, where the tree tells.
-	Package string `json:"package,omitempty"`
-}
 
 // vmlinux returns the ELF file of a kernel's image: an ELF file itself or a bzImage, whose
 // header says where the compressed file is (Documentation/arch/x86/boot.rst of Linux).
@@ -74,19 +64,19 @@ func vmlinux(image []byte) ([]byte, error) {
 
 // describe checks that a vmlinux boots in a machine of ours, and returns what it says of
 // itself.
-func describe(vmlinux []byte) (Kernel, error) {
+func describe(vmlinux []byte) (report.Kernel, error) {
 	f, err := openELF(vmlinux, elf.ET_EXEC)
 	if err != nil {
-		return Kernel{}, err
+		return report.Kernel{}, err
 	}
 	if !hasPVH(f) {
-		return Kernel{}, errors.New("no PVH entry (CONFIG_PVH), by which QEMU starts it")
+		return report.Kernel{}, errors.New("no PVH entry (CONFIG_PVH), by which QEMU starts it")
 	}
 	m := banner().FindSubmatch(vmlinux)
 	if m == nil {
-		return Kernel{}, errors.New("no version in it")
+		return report.Kernel{}, errors.New("no version in it")
 	}
-	k := Kernel{Release: string(m[1]), Build: string(m[2])}
+	k := report.Kernel{Release: string(m[1]), Build: string(m[2])}
 	k.Date = buildDate(k.Build)
 	return k, nil
 }

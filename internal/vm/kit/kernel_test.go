@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+
+	"github.com/llmdo/workshop/internal/vm/report"
 )
 
 // packed compresses data as the build of Linux does.
@@ -60,7 +62,7 @@ func TestKernelIsUnpacked(t *testing.T) {
 				t.Fatalf("got %d bytes, %v, want %d", len(got), err, len(want))
 			}
 			k, err := describe(got)
-			if diff := cmp.Diff(Kernel{Release: release, Build: build, Date: time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)}, k); diff != "" || err != nil {
+			if diff := cmp.Diff(report.Kernel{Release: release, Build: build, Date: time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)}, k); diff != "" || err != nil {
 				t.Errorf("%v\n%s", err, diff)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/vm/report"
 )
 
 // Version is the format of a kit. One of another version is made again.
@@ -24,26 +25,7 @@ const (
 	manifestFile = "kit.json"
 )
 
-// Manifest describes a kit.
-type Manifest struct {
-	Version int    `json:"version"`
-	Arch    string `json:"arch"` // as Go has it: amd64
-	Kernel  Kernel `json:"kernel"`
-	// Init is the hash of the guest's init, workshop-init.
-	Init string `json:"init"`
-	// Modules are in the order in which they are loaded.
-	Modules   []string `json:"modules"`
-	Vmlinux   File     `json:"vmlinux"`
-	Initramfs File     `json:"initramfs"`
-}
-
-// File is a file of a kit.
-type File struct {
-	Size   int64  `json:"size"` // bytes
-	SHA256 string `json:"sha256"`
-}
-
-func fileOf(data []byte) File { return File{Size: int64(len(data)), SHA256: Hash(data)} }
+func fileOf(data []byte) report.File { return report.File{Size: int64(len(data)), SHA256: Hash(data)} }
 
 // Hash is the SHA-256 of data in hexadecimal.
 func Hash(data []byte) string {
@@ -53,7 +35,7 @@ func Hash(data []byte) string {
 
 // Made is a kit that isn't written yet.
 type Made struct {
-	Manifest
+	report.Kit
 	files map[string][]byte
 }
 
@@ -75,13 +57,13 @@ func Make(s Source, init []byte) (*Made, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Made{files: map[string][]byte{Vmlinux: kernel, Initramfs: archive}, Manifest: Manifest{
+	m := &Made{files: map[string][]byte{Vmlinux: kernel, Initramfs: archive}, Kit: report.Kit{
 		Version: Version, Arch: "amd64", Kernel: k, Init: Hash(init), Vmlinux: fileOf(kernel), Initramfs: fileOf(archive),
 	}}
 	for _, l := range loaded {
 		m.Modules = append(m.Modules, l.name)
 	}
-	if m.files[manifestFile], err = json.MarshalIndent(m.Manifest, "", "\t"); err != nil {
+	if m.files[manifestFile], err = json.MarshalIndent(m.Kit, "", "\t"); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -127,7 +109,7 @@ func (m *Made) Write(parent string) (dir string, err error) {
 
 // Open returns the description of a kit in a directory of its name, all of whose files it
 // reads and compares.
-func Open(dir string) (Manifest, error) {
+func Open(dir string) (report.Kit, error) {
 	m, err := open(dir)
 	if err != nil {
 		return m, fmt.Errorf("kit %s: %w", dir, err)
@@ -135,7 +117,7 @@ func Open(dir string) (Manifest, error) {
 	return m, nil
 }
 
-func open(dir string) (m Manifest, err error) {
+func open(dir string) (m report.Kit, err error) {
 	text, err := boundedfile.Read(filepath.Join(dir, manifestFile), 64<<10)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, errors.New("no " + manifestFile)
@@ -153,7 +135,7 @@ func open(dir string) (m Manifest, err error) {
 	if m.Version != Version {
 		return m, fmt.Errorf("version %d, want %d", m.Version, Version)
 	}
-	for name, want := range map[string]File{Vmlinux: m.Vmlinux, Initramfs: m.Initramfs} {
+	for name, want := range map[string]report.File{Vmlinux: m.Vmlinux, Initramfs: m.Initramfs} {
 		data, err := boundedfile.Read(filepath.Join(dir, name), maxVmlinux)
 		if err != nil {
 			return m, err

@@ -55,7 +55,7 @@ func TestKit(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := Open(dir)
-	if diff := cmp.Diff(m.Manifest, got); diff != "" || err != nil {
+	if diff := cmp.Diff(m.Kit, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	if want := "linux-image-" + release; got.Kernel.Package != want {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/vm/report"
 )
 
 // Source is where a kernel and its modules are.
@@ -74,7 +75,7 @@ func (s Source) pkg() string {
 }
 
 // kernel reads the kernel.
-func (s Source) kernel() (file []byte, k Kernel, err error) {
+func (s Source) kernel() (file []byte, k report.Kernel, err error) {
 	image, err := boundedfile.ReadFS(s.tree, s.image, maxImage)
 	if err != nil {
 		return nil, k, err

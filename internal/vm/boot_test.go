@@ -1,0 +1,266 @@
+//go:build linux && amd64
+
+package vm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/llmdo/workshop/internal/carrier"
+	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/vm/guest"
+	"github.com/llmdo/workshop/internal/vm/kit"
+	"github.com/llmdo/workshop/internal/vm/monitor"
+)
+
+// TestMain: this program is the init of hostile guests, too. Its last bytes say of which.
+func TestMain(m *testing.M) {
+	if os.Getpid() == 1 {
+		hostile()
+	}
+	os.Exit(m.Run())
+}
+
+const markLen = 16
+
+// mark makes this program the init of a hostile guest.
+func mark(t *testing.T, kind string) []byte {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Appendf(program, "%-*s", markLen, kind)
+}
+
+// hostile is a guest that doesn't do as ours do.
+func hostile() {
+	program, _ := os.ReadFile("/init")
+	kind := strings.TrimSpace(string(program[max(0, len(program)-markLen):]))
+	port := func() *os.File {
+		p, err := guest.Prepare(os.Stderr)
+		if err != nil {
+			fmt.Println(err)
+		}
+		return p
+	}
+	ready := carrier.Head{Kind: carrier.Ready}.Encode()
+	message := append([]byte{6, 0, 0, 0, 0, 0, byte(len(ready))}, ready...)
+	switch kind {
+	case "exits":
+		fmt.Println("the guest's last word \x1b[2J")
+		os.Exit(3)
+	case "silent":
+		fmt.Println("the guest is silent")
+	case "garbage":
+		port().WriteString("this is no frame of the carrier")
+	case "ready twice":
+		port().Write(append(message, message...))
+	case "opens":
+		port().Write([]byte{1, 0, 0, 0, 1, 0, 1, byte(carrier.Session)})
+	case "stays": // when its carrier ends
+		port().Write(message)
+	}
+	time.Sleep(time.Hour)
+}
+
+// needs are QEMU and Debian's kernel, which the test of the engines' part installs.
+func needs(t *testing.T) (tree string) {
+	t.Helper()
+	if runtime.GOARCH != "amd64" {
+		t.Skip("only amd64 has such machines")
+	}
+	_, err := os.Stat(monitor.Program)
+	testutil.Require(t, err == nil, "install qemu-system-x86")
+	out, err := exec.Command("../../scripts/vm-kernel").CombinedOutput()
+	testutil.Require(t, err == nil, fmt.Sprintf("scripts/vm-kernel: %v: %s", err, out))
+	lines := strings.Fields(string(out))
+	return lines[len(lines)-1]
+}
+
+// newKit makes a kit of Debian's kernel, and of an init.
+func newKit(t *testing.T, init []byte) (dir string) {
+	t.Helper()
+	tree, err := os.OpenRoot(needs(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	s, err := kit.Find(tree.FS(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := kit.Make(s, init)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir, err = made.Write(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// ourKit has workshop-init.
+func ourKit(t *testing.T) string {
+	t.Helper()
+	needs(t)
+	path := filepath.Join(t.TempDir(), "init")
+	if err := testutil.Init(path); err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newKit(t, program)
+}
+
+// spec is an emulated machine with a kit.
+func spec(t *testing.T, dir string) monitor.Spec {
+	t.Helper()
+	p, err := monitor.ThisProcessor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return monitor.Spec{Accelerator: monitor.TCG, Kernel: filepath.Join(dir, kit.Vmlinux), Initramfs: filepath.Join(dir, kit.Initramfs),
+		MemoryMiB: 256, CPUs: 1, TSCkHz: p.TSCkHz}
+}
+
+// A guest of a kit boots, says that it is ready, and powers off when its carrier ends.
+func TestBoots(t *testing.T) {
+	dir := ourKit(t)
+	r, err := monitor.Check(t.Context(), dir, monitor.TCG)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("QEMU %s, %d files, %d MB; kernel %s; ready after %v", r.QEMU.Version, r.QEMU.Files, r.QEMU.Size>>20, r.Kit.Kernel.Release, r.Ready.Round(time.Millisecond))
+	m, err := monitor.Boot(t.Context(), spec(t, dir), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	m.Stop()
+	if took := time.Since(began); took >= monitor.PowerOff {
+		t.Errorf("it was killed after %v, and did not power off", took)
+	}
+}
+
+// B6: QEMU needs no file but those of its closure, no user but the worker's, no network.
+func TestBootsInAnEmptyRoot(t *testing.T) {
+	dir := ourKit(t)
+	testutil.Require(t, os.Getuid() == 0, "it needs root")
+	c, err := monitor.FindClosure(os.DirFS("/"), monitor.TCG)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	s := spec(t, dir)
+	for _, name := range append(c.Files, s.Kernel, s.Initramfs) {
+		data, err := os.ReadFile(name)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(root, name), data, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for d := root; d != "/tmp" && d != "/"; d = filepath.Dir(d) { // the user needs a way to it
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := monitor.Start(s, func(cmd *exec.Cmd) {
+		cmd.SysProcAttr.Chroot = root
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65532, Gid: 65532}
+		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Stop()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := m.Ready(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// A guest that isn't ready in time, or ends, is shown by its console.
+func TestConsoleIsShown(t *testing.T) {
+	for kind, c := range map[string]struct {
+		timeout time.Duration
+		want    []string
+	}{
+		"exits":  {time.Minute, []string{"the machine ended before its guest was ready; its console said last:\n", "the guest's last word \ufffd[2J\n", "Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000300"}},
+		"silent": {20 * time.Second, []string{"the guest was not ready within 20s; its console said last:\n", "\n[    "}}, // lines of the kernel, at least,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			m, err := monitor.Boot(t.Context(), spec(t, newKit(t, mark(t, kind))), c.timeout)
+			if err == nil {
+				m.Stop()
+				t.Fatal("it is ready")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %q", err, want)
+				}
+			}
+			if lines := strings.Count(err.Error(), "\n"); lines > 20 {
+				t.Errorf("%d lines", lines)
+			}
+		})
+	}
+}
+
+// B60: a guest that breaks the carrier's rules is ended, and one that goes on without it is.
+func TestHostileGuests(t *testing.T) {
+	for kind, want := range map[string]string{
+		"garbage":     "the peer broke the protocol: a frame of kind 116",
+		"ready twice": "the peer broke the protocol: it is ready twice",
+		"opens":       "the peer broke the protocol: it opened a stream",
+		"stays":       "",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			m, err := monitor.Start(spec(t, newKit(t, mark(t, kind))), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			err = m.Ready(ctx)
+			if errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			if kind == "stays" {
+				m.Stop()
+			}
+			select {
+			case <-m.Done():
+			case <-time.After(monitor.PowerOff + 5*time.Second):
+				m.Stop()
+				t.Error("it goes on")
+			}
+			if got := fmt.Sprint(m.Err()); want != "" && !strings.Contains(got, want) {
+				t.Errorf("got %s, want %q", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,129 @@
+// Package guest is PID 1 of a worker's virtual machine: it loads the kernel's modules, opens
+// the carrier (package carrier) and says that it is ready. The machine has no network card;
+// the carrier is all that leads out of it. When it ends, the machine is powered off.
+//
+// Nobody believes it: a worker may own this kernel. What holds the worker is outside.
+package guest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/llmdo/workshop/internal/carrier"
+	"github.com/llmdo/workshop/internal/carrier/mux"
+)
+
+// Port is the name of the virtio port that is the carrier.
+const Port = "workshop"
+
+// Modules is where the initramfs has the kernel's modules, whose names are in the order in
+// which they are loaded.
+const Modules = "/modules"
+
+// portTimeout bounds the wait for the port. The kernel finds its devices while it loads the
+// modules for them.
+const portTimeout = 5 * time.Second
+
+// Main is `workshop-init guest`, which the kernel starts as /init of an initramfs. It
+// doesn't return as PID 1; what went wrong stands on the console.
+func Main(args []string, _, stderr io.Writer) int {
+	if os.Getpid() != 1 || len(args) > 0 {
+		fmt.Fprintln(stderr, "workshop-init: error: guest: only for the kernel of a virtual machine, as its /init")
+		return 2
+	}
+	err := run(stderr)
+	fmt.Fprintln(stderr, "guest: powered off: "+err.Error())
+	unix.Sync()
+	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+	return 1 // the kernel panics, which ends the machine too
+}
+
+// run serves until the carrier ends, and returns why.
+func run(stderr io.Writer) error {
+	port, err := Prepare(stderr)
+	if err != nil {
+		return err
+	}
+	m := mux.New(port, mux.Config{Odd: true})
+	go m.Send(carrier.Head{Kind: carrier.Ready}.Encode()) // Run says what fails
+	return m.Run()
+}
+
+// Prepare mounts the kernel's file systems, loads its modules, and opens the carrier's port.
+// What the kernel refuses of them is told.
+func Prepare(stderr io.Writer) (*os.File, error) {
+	if err := mount(); err != nil {
+		return nil, err
+	}
+	if err := load(Modules, stderr); err != nil {
+		return nil, err
+	}
+	return openPort("/sys/class/virtio-ports", "/dev")
+}
+
+// mounts are the kernel's file systems.
+var mounts = []struct {
+	kind, at string
+	flags    uintptr
+}{
+	{"devtmpfs", "/dev", unix.MS_NOSUID | unix.MS_NOEXEC},
+	{"proc", "/proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
+	{"sysfs", "/sys", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY},
+	{"tmpfs", "/run", unix.MS_NOSUID | unix.MS_NODEV},
+	{"tmpfs", "/tmp", unix.MS_NOSUID | unix.MS_NODEV},
+}
+
+func mount() error {
+	for _, m := range mounts {
+		if err := unix.Mount(m.kind, m.at, m.kind, m.flags, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", m.at, err)
+		}
+	}
+	return nil
+}
+
+// load loads all modules of a directory. One that the kernel refuses is told: without it
+// something else fails, or nothing.
+func load(dir string, stderr io.Writer) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = unix.FinitModule(fd, "", 0)
+			unix.Close(fd)
+		}
+		if err != nil && !errors.Is(err, unix.EEXIST) {
+			fmt.Fprintf(stderr, "guest: module %s: %v\n", e.Name(), err)
+		}
+		_ = os.Remove(name) // its memory
+	}
+	return nil
+}
+
+// openPort waits for the virtio port and opens it.
+func openPort(class, dev string) (*os.File, error) {
+	for end := time.Now().Add(portTimeout); ; {
+		names, _ := filepath.Glob(class + "/*/name")
+		for _, name := range names {
+			if b, err := os.ReadFile(name); err == nil && strings.TrimSpace(string(b)) == Port {
+				return os.OpenFile(path.Join(dev, path.Base(path.Dir(name))), os.O_RDWR|unix.O_NONBLOCK, 0)
+			}
+		}
+		if time.Now().After(end) {
+			return nil, fmt.Errorf("no virtio port %q after %v", Port, portTimeout)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,0 +1,102 @@
+package monitor
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Accelerator is what runs the machine's processor.
+type Accelerator string
+
+// The accelerators. TCG is emulation: no boundary.
+const (
+	KVM Accelerator = "kvm"
+	TCG Accelerator = "tcg"
+)
+
+// Spec is a virtual machine.
+type Spec struct {
+	Accelerator Accelerator
+	// Kernel and Initramfs are files of a kit (package kit).
+	Kernel, Initramfs string
+	// MemoryMiB is the guest's memory. QEMU itself needs more.
+	MemoryMiB int
+	CPUs      int
+	// Root is an image of the worker's root file system, read-only; empty: none.
+	Root string
+	// Shares are its mounts.
+	Shares []Share
+	// TSCkHz is the rate of this machine's time stamp counter, which TCG passes on: a guest
+	// that measures it may wait forever. Zero: the guest measures it.
+	TSCkHz int
+	// Console: the kernel writes what it does to a serial port, which is QEMU's stdout.
+	Console bool
+}
+
+// Share is a directory that a file server (package files) serves.
+type Share struct {
+	Tag    string // its name in the guest
+	Socket string // where the server listens: vhost-user
+}
+
+// carrierFD is QEMU's descriptor of the carrier.
+const carrierFD = 3
+
+// initArgs are the arguments of the guest's init.
+const initArgs = "guest"
+
+// Args returns QEMU's arguments, without the program's name. What they leave out isn't in
+// the machine: -nodefaults, and no -monitor, -netdev, -display or device on another bus.
+func Args(s Spec) []string {
+	machine := []string{"microvm", "acpi=on", onOff("isa-serial", s.Console), "memory-backend=mem"}
+	command := []string{"panic=-1", "random.trust_cpu=on"}
+	cpu := "host"
+	if s.Accelerator == KVM {
+		machine = append(machine, "rtc=off", "pit=off", "pic=off")
+	} else {
+		cpu = "max" // the clocks stay: the guest has no other
+		command = append(command, "no_timer_check")
+		if s.TSCkHz > 0 {
+			command = append(command, fmt.Sprintf("tsc_early_khz=%d", s.TSCkHz))
+		}
+	}
+	if s.Console {
+		command = append(command, "console=ttyS0")
+	} else {
+		command = append(command, "quiet", "loglevel=3")
+	}
+	args := []string{
+		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+		"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
+		"-M", strings.Join(machine, ","), "-accel", string(s.Accelerator), "-cpu", cpu,
+		"-smp", fmt.Sprint(s.CPUs), "-m", fmt.Sprint(s.MemoryMiB),
+		// Shared, because the file server reads the requests in it.
+		"-object", fmt.Sprintf("memory-backend-memfd,id=mem,size=%dM,share=on", s.MemoryMiB),
+		"-global", "virtio-mmio.force-legacy=false",
+		"-kernel", s.Kernel, "-initrd", s.Initramfs, "-append", strings.Join(append(command, "--", initArgs), " "),
+		"-chardev", fmt.Sprintf("socket,id=carrier,fd=%d", carrierFD),
+		"-device", "virtio-serial-device,max_ports=2", "-device", "virtserialport,chardev=carrier,name=workshop",
+		"-device", "virtio-balloon-device,free-page-reporting=on",
+	}
+	if s.Root != "" {
+		args = append(args, "-drive", "file="+value(s.Root)+",format=raw,if=none,id=root,readonly=on", "-device", "virtio-blk-device,drive=root")
+	}
+	for i, share := range s.Shares {
+		args = append(args, "-chardev", fmt.Sprintf("socket,id=share%d,path=%s", i, value(share.Socket)),
+			"-device", fmt.Sprintf("vhost-user-fs-device,chardev=share%d,tag=%s", i, value(share.Tag)))
+	}
+	if s.Console {
+		args = append(args, "-serial", "stdio")
+	}
+	return args
+}
+
+func onOff(name string, on bool) string {
+	if on {
+		return name + "=on"
+	}
+	return name + "=off"
+}
+
+// value is a text as the value of a key: QEMU reads a comma as the end of it.
+func value(text string) string { return strings.ReplaceAll(text, ",", ",,") }
