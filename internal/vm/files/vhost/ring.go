@@ -98,7 +98,7 @@ func (r *ring) pop(m memory) (c chain, ok bool, err error) {
 // chain follows a chain of descriptors from its head. Each is copied once, and there are
 // at most as many as its table has.
 func (r *ring) chain(m memory, head uint16) (chain, error) {
-	c, table, at := chain{head: head}, r.desc, int(head)
+	c, table, at, indirect := chain{head: head}, r.desc, int(head), false
 	for left := r.num; ; left-- {
 		if n := len(table) / descSize; at >= n {
 			return c, fmt.Errorf("descriptor %d of %d", at, n)
@@ -111,9 +111,11 @@ func (r *ring) chain(m memory, head uint16) (chain, error) {
 		s := segment{binary.LittleEndian.Uint64(d[0:]), binary.LittleEndian.Uint32(d[8:])}
 		flags, next := binary.LittleEndian.Uint16(d[12:]), binary.LittleEndian.Uint16(d[14:])
 		if flags&descIndirect != 0 {
-			if &table[0] != &r.desc[0] || left != r.num || flags != descIndirect || s.len%descSize != 0 || s.len/descSize > maxRing || s.len == 0 {
+			// It is all of the chain, and has none itself.
+			if indirect || left != r.num || flags != descIndirect || s.len%descSize != 0 || s.len/descSize > maxRing || s.len == 0 {
 				return c, errors.New("an indirect table of descriptors is not valid")
 			}
+			indirect = true
 			var err error
 			if table, err = m.at(s.addr, uint64(s.len)); err != nil {
 				return c, err
