@@ -29,7 +29,7 @@ func FuzzRequests(f *testing.F) {
 	f.Add(false, append(one(opLookup, 1, name("file")), one(opSetxattr, 2, uint64(1), name("user.a"), "v")...))
 	f.Add(false, append(one(opLookup, 1, name("link")), one(opReadlink, 2)...))
 	f.Fuzz(func(t *testing.T, readOnly bool, program []byte) {
-		root, secret := share1(t)
+		root, secret := makeShare(t)
 		g := newGuest(t, root, readOnly, Limits{Nodes: 100, Open: 10})
 		out := make([]byte, 8192)
 		for steps := 0; len(program) >= 3 && steps < 50; steps++ {
@@ -50,11 +50,11 @@ func FuzzRequests(f *testing.F) {
 		if data, err := os.ReadFile(secret); string(data) != "outside" || err != nil {
 			t.Fatalf("outside is %q, %v", data, err)
 		}
-		if got := strings.Join(names2(t, filepath.Dir(root)), " "); got != "secret share" {
+		if got := strings.Join(entries(t, filepath.Dir(root)), " "); got != "secret share" {
 			t.Fatalf("beside the share is %s", got)
 		}
 		if readOnly {
-			if got := strings.Join(names2(t, root), " "); got != "dir file link" {
+			if got := strings.Join(entries(t, root), " "); got != "dir file link" {
 				t.Fatalf("the share has %s", got)
 			}
 		}

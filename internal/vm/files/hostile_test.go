@@ -1,12 +1,9 @@
 package files
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -15,118 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guest sends requests to a share as bytes.
-type guest struct {
-	t      testing.TB
-	s      *Share
-	unique uint64
-}
-
-// words is a body of numbers: 4 bytes for a uint32, 8 for a uint64.
-func words(all ...any) []byte {
-	var b bytes.Buffer
-	for _, v := range all {
-		switch v := v.(type) {
-		case string:
-			b.WriteString(v)
-		default:
-			binary.Write(&b, binary.NativeEndian, v)
-		}
-	}
-	return b.Bytes()
-}
-
-// in is a request.
-func (g *guest) in(op uint32, node uint64, body []byte) []byte {
-	g.unique++
-	return append(words(uint32(inHeaderSize+len(body)), op, g.unique, node, uint32(0), uint32(0), uint32(0), uint32(0)), body...)
-}
-
-// do sends a request, and returns the body of the answer.
-func (g *guest) do(op uint32, node uint64, body ...any) ([]byte, unix.Errno) {
-	g.t.Helper()
-	out := make([]byte, bufferSize)
-	n, err := g.s.s.request(g.in(op, node, words(body...)), out)
-	if err != nil {
-		g.t.Fatalf("operation %d: %v", op, err)
-	}
-	if n == 0 {
-		return nil, 0
-	}
-	if size := binary.NativeEndian.Uint32(out); int(size) != n || binary.NativeEndian.Uint64(out[8:]) != g.unique {
-		g.t.Fatalf("operation %d: an answer of %d bytes says %d, to request %d", op, n, size, binary.NativeEndian.Uint64(out[8:]))
-	}
-	return out[outHeaderSize:n], unix.Errno(-int32(binary.NativeEndian.Uint32(out[4:])))
-}
-
-// newGuest mounts a share.
-func newGuest(t testing.TB, root string, readOnly bool, l Limits) *guest {
-	t.Helper()
-	g := &guest{t: t, s: shared(t, root, readOnly, l)}
-	if _, errno := g.do(opInit, 0, uint32(7), uint32(38), uint32(1<<17), ^uint32(0)&^(1<<30), uint32(0), [11]uint32{}); errno != 0 {
-		t.Fatalf("init: %v", errno)
-	}
-	return g
-}
-
-// lookup returns a node.
-func (g *guest) lookup(dir uint64, name string) (uint64, unix.Errno) {
-	b, errno := g.do(opLookup, dir, name+"\x00")
-	if errno != 0 {
-		return 0, errno
-	}
-	return binary.NativeEndian.Uint64(b), 0
-}
-
-func (g *guest) mustLookup(name string) uint64 {
-	g.t.Helper()
-	node := uint64(rootID)
-	for _, part := range strings.Split(name, "/") {
-		var errno unix.Errno
-		if node, errno = g.lookup(node, part); errno != 0 {
-			g.t.Fatalf("look up %s: %v", name, errno)
-		}
-	}
-	return node
-}
-
-// open opens a node, and returns the number of the open file.
-func (g *guest) open(op uint32, node uint64, flags uint32) (uint64, unix.Errno) {
-	b, errno := g.do(op, node, flags, uint32(0))
-	if errno != 0 {
-		return 0, errno
-	}
-	return binary.NativeEndian.Uint64(b), 0
-}
-
-// read reads from a file's beginning.
-func (g *guest) read(node, fh uint64, size uint32) ([]byte, unix.Errno) {
-	return g.do(opRead, node, fh, uint64(0), size, uint32(0), uint64(0), uint32(0), uint32(0))
-}
-
-// place makes a directory with a secret beside a share, and a few files in the share.
-func share1(t testing.TB) (root, secret string) {
-	t.Helper()
-	top := t.TempDir()
-	root, secret = filepath.Join(top, "share"), filepath.Join(top, "secret")
-	for name, data := range map[string]string{"secret": "outside", "share/file": "inside", "share/dir/file": "deep inside"} {
-		p := filepath.Join(top, name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(data), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink("../secret", filepath.Join(root, "link")); err != nil {
-		t.Fatal(err)
-	}
-	return root, secret
-}
-
 // TestNames: a name is one component of a path; each operation that has one refuses others.
 func TestNames(t *testing.T) {
-	root, _ := share1(t)
+	root, _ := makeShare(t)
 	g := newGuest(t, root, false, Limits{})
 	create := []any{uint32(os.O_RDWR), uint32(0o644), uint32(0), uint32(0)}
 	for name, want := range map[string]unix.Errno{
@@ -151,26 +39,14 @@ func TestNames(t *testing.T) {
 	if node, errno := g.lookup(rootID, "file\x00/../../secret"); errno != 0 || node != g.mustLookup("file") {
 		t.Errorf("a name with a NUL: node %d, %v", node, errno)
 	}
-	if got := fmt.Sprint(names2(t, root)); got != "[dir file link]" {
+	if got := fmt.Sprint(entries(t, root)); got != "[dir file link]" {
 		t.Errorf("the share has %s", got)
 	}
 }
 
-func names2(t testing.TB, dir string) (names []string) {
-	t.Helper()
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range list {
-		names = append(names, e.Name())
-	}
-	return names
-}
-
 // TestLinksLeadNowhere: a link is a link for the guest; nothing is done where it leads.
 func TestLinksLeadNowhere(t *testing.T) {
-	root, secret := share1(t)
+	root, secret := makeShare(t)
 	g := newGuest(t, root, false, Limits{})
 	link := g.mustLookup("link")
 	if _, errno := g.open(opOpen, link, 0); errno == 0 {
@@ -216,7 +92,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 // TestSwappedWhileWalking: whoever swaps a directory for a link, again and again, gets
 // nobody out of the share.
 func TestSwappedWhileWalking(t *testing.T) {
-	root, secret := share1(t)
+	root, secret := makeShare(t)
 	if err := os.Symlink(filepath.Dir(secret), filepath.Join(root, "out")); err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +136,7 @@ func TestSwappedWhileWalking(t *testing.T) {
 	if read == 0 {
 		t.Error("nothing was read at all")
 	}
-	if got := fmt.Sprint(names2(t, filepath.Dir(root))); got != "[secret share]" {
+	if got := fmt.Sprint(entries(t, filepath.Dir(root))); got != "[secret share]" {
 		t.Errorf("beside the share is %s", got)
 	}
 }
@@ -268,7 +144,7 @@ func TestSwappedWhileWalking(t *testing.T) {
 // TestReadOnly: a share that is read-only refuses every change, whoever the host's files
 // belong to.
 func TestReadOnly(t *testing.T) {
-	root, _ := share1(t)
+	root, _ := makeShare(t)
 	before := tree(t, root)
 	g := newGuest(t, root, true, Limits{})
 	file, dir := g.mustLookup("file"), g.mustLookup("dir")
@@ -303,7 +179,7 @@ func TestReadOnly(t *testing.T) {
 
 // TestNotPlanted: what the host's kernel or a program there could later act on isn't made.
 func TestNotPlanted(t *testing.T) {
-	root, _ := share1(t)
+	root, _ := makeShare(t)
 	g := newGuest(t, root, false, Limits{})
 	for _, mode := range []uint32{unix.S_IFCHR, unix.S_IFBLK, unix.S_IFDIR, unix.S_IFLNK, 0} {
 		for _, dev := range []uint32{0, uint32(unix.Mkdev(1, 3))} {
@@ -356,7 +232,7 @@ func TestNotPlanted(t *testing.T) {
 
 // TestNothingBlocks: a file that isn't regular isn't opened, and none of its peers waits.
 func TestNothingBlocks(t *testing.T) {
-	root, _ := share1(t)
+	root, _ := makeShare(t)
 	if err := unix.Mkfifo(filepath.Join(root, "fifo"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +259,7 @@ func TestNothingBlocks(t *testing.T) {
 
 // TestUnknown: what the guest wasn't given, or gave back, it can't use.
 func TestUnknown(t *testing.T) {
-	root, _ := share1(t)
+	root, _ := makeShare(t)
 	g := newGuest(t, root, false, Limits{})
 	file, dir := g.mustLookup("file"), g.mustLookup("dir")
 	fh, _ := g.open(opOpen, file, 0)
@@ -425,7 +301,7 @@ func TestUnknown(t *testing.T) {
 
 // TestForgottenBeforeReleased: the queue for forgetting may overtake the other.
 func TestForgottenBeforeReleased(t *testing.T) {
-	root, _ := share1(t)
+	root, _ := makeShare(t)
 	g := newGuest(t, root, false, Limits{})
 	file := g.mustLookup("file")
 	fh, _ := g.open(opOpen, file, 0)
@@ -436,105 +312,5 @@ func TestForgottenBeforeReleased(t *testing.T) {
 	g.do(opRelease, file, fh, uint64(0), uint64(0))
 	if nodes, open := len(g.s.gate.known), g.s.gate.budget.open.Load(); nodes != 1 || open != 0 {
 		t.Errorf("%d nodes, %d open files are left", nodes-1, open)
-	}
-}
-
-// TestRequests: lengths that lie, operations that nobody has, answers without room.
-func TestRequests(t *testing.T) {
-	root, _ := share1(t)
-	g := newGuest(t, root, false, Limits{})
-	out := make([]byte, bufferSize)
-	for name, in := range map[string][]byte{
-		"empty": nil, "short": make([]byte, inHeaderSize-1), "without a length": make([]byte, inHeaderSize), "a longer one": g.in(opGetattr, 1, make([]byte, 16))[:50],
-		"a shorter one": append(g.in(opGetattr, 1, make([]byte, 16)), 0),
-	} {
-		if _, err := g.s.s.request(in, out); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-	for op := range uint32(200) {
-		known := op < uint32(len(operations)) && operations[op]
-		if _, errno := g.do(op, rootID); !known && errno != unix.ENOSYS {
-			t.Errorf("operation %d: %v", op, errno)
-		}
-		if op == opInit || op == opDestroy {
-			continue
-		}
-		for _, body := range []int{1, 8, 16, 40, 88} {
-			g.do(op, rootID, bytes.Repeat([]byte{0xff}, body))
-		}
-	}
-	file := g.mustLookup("file")
-	fh, _ := g.open(opOpen, file, 0)
-	for _, size := range []uint32{1 << 31, ^uint32(0), bufferSize} {
-		if _, errno := g.read(file, fh, size); errno != unix.EIO {
-			t.Errorf("read of %d bytes: %v", size, errno)
-		}
-	}
-	if n, err := g.s.s.request(g.in(opRead, file, words(fh, uint64(0), uint32(100), uint32(0), uint64(0), uint64(0))), out[:outHeaderSize]); err != nil || n != outHeaderSize {
-		t.Errorf("read without room: %d, %v", n, err)
-	}
-	if _, err := g.s.s.request(g.in(opRead, file, words(fh, uint64(0), uint32(100), uint32(0), uint64(0), uint64(0))), out[:3]); err == nil {
-		t.Error("an answer without room for its header is no error")
-	}
-	if _, errno := g.do(opInit, 0, uint32(7), uint32(38), make([]byte, 56)); errno != unix.EBUSY {
-		t.Errorf("mounted twice: %v", errno)
-	}
-	extended := g.in(opGetattr, rootID, make([]byte, 16))
-	extended[36] = 1
-	if n, err := g.s.s.request(extended, out); err != nil || unix.Errno(-int32(binary.NativeEndian.Uint32(out[4:n]))) != unix.EINVAL {
-		t.Errorf("with an extension: %d, %v", n, err)
-	}
-	unmounted := &guest{t: t, s: shared(t, root, false, Limits{})}
-	if _, err := unmounted.s.s.request(unmounted.in(opGetattr, rootID, make([]byte, 16)), out); err == nil {
-		t.Error("a request before the share is mounted is no error")
-	}
-}
-
-// TestLimits: how many files the guest knows and has open is bounded, and so is the memory
-// for them.
-func TestLimits(t *testing.T) {
-	root, _ := share1(t)
-	const nodes, open = 5000, 50
-	g := newGuest(t, root, false, Limits{Nodes: nodes, Open: open})
-	heap := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	dir, file, before := g.mustLookup("dir"), g.mustLookup("file"), heap()
-	made := 0
-	for errno := unix.Errno(0); errno == 0; made++ {
-		if _, errno = g.do(opMknod, dir, uint32(0o100644), uint32(0), uint64(0), fmt.Sprintf("a-name-of-usual-length-%d\x00", made)); errno != 0 && errno != unix.ENFILE {
-			t.Fatal(errno)
-		}
-	}
-	if made != nodes-1 {
-		t.Errorf("%d files were made, want %d", made, nodes-1)
-	}
-	per := (heap() - before) / nodes
-	t.Logf("a node takes %d bytes", per)
-	if per > 1024 {
-		t.Errorf("a node takes %d bytes", per)
-	}
-	dh, errno := g.open(opOpendir, dir, 0)
-	if errno != 0 {
-		t.Fatal(errno)
-	}
-	if _, errno := g.do(opReaddirplus, dir, dh, uint64(0), uint32(4096), make([]byte, 20)); errno != unix.ENFILE {
-		t.Errorf("a list with nodes: %v", errno)
-	}
-	if b, errno := g.do(opReaddir, dir, dh, uint64(0), uint32(4096), make([]byte, 20)); errno != 0 || len(b) == 0 {
-		t.Errorf("a list without: %d bytes, %v", len(b), errno)
-	}
-	count := 1
-	for ; count <= open; count++ {
-		if _, errno = g.open(opOpen, file, 0); errno != 0 {
-			break
-		}
-	}
-	if count != open || errno != unix.ENFILE {
-		t.Errorf("%d open files, %v", count, errno)
 	}
 }

@@ -108,7 +108,7 @@ func (s *remote) create(name string, mode uint32) (node, fh uint64, errno unix.E
 // guest's root can do to the host's files.
 func TestProcess(t *testing.T) {
 	const uid = 65532
-	root, secret := share1(t)
+	root, secret := makeShare(t)
 	readOnly := t.TempDir()
 	if err := os.WriteFile(filepath.Join(readOnly, "file"), []byte("read me"), 0o666); err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestProcess(t *testing.T) {
 
 // TestHypervisorGone: the file server ends with its hypervisor.
 func TestHypervisorGone(t *testing.T) {
-	root, _ := share1(t)
+	root, _ := makeShare(t)
 	p := serveAs(t, 0, Mount{Root: root})
 	p.shares[0].Conn.Close()
 	p.ended(t)
