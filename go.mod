@@ -14,6 +14,7 @@ require (
 	github.com/docker/docker v28.5.2+incompatible
 	github.com/docker/go-connections v0.8.2
 	github.com/docker/go-units v0.5.0
+	github.com/erofs/go-erofs v0.3.1
 	github.com/fatih/color v1.19.0
 	github.com/go-playground/validator/v10 v10.30.6
 	github.com/godbus/dbus/v5 v5.2.4

@@ -29,7 +29,8 @@ import (
 //   - Extended attributes are dropped: security.* and trusted.* control the host's
 //     kernel, user.overlay.* controls an overlay, and programs of images don't need
 //     others.
-//   - Times are kept: compiled files are compared with their source by them.
+//   - Times are kept: compiled files are compared with their source by them. Directories
+//     without an entry have the same everywhere, so that an image's files are the same.
 type extractor struct {
 	ctx    context.Context // ends the copying of holes
 	root   int             // the directory that everything goes below
@@ -45,6 +46,9 @@ type extractor struct {
 	buffer         []byte
 }
 
+// epoch is the time of directories that have no entry.
+var epoch = time.Unix(0, 0)
+
 // metadata of an entry.
 type metadata struct {
 	mode     uint32
@@ -55,7 +59,7 @@ type metadata struct {
 func newExtractor(ctx context.Context, root int, limits Limits, chown bool) *extractor {
 	return &extractor{
 		ctx: ctx, root: root, limits: limits.withDefaults(), chown: chown, open: -1,
-		dirs: map[string]*metadata{"": {mode: 0o755}}, buffer: make([]byte, 128<<10),
+		dirs: map[string]*metadata{"": {mode: 0o755, time: epoch}}, buffer: make([]byte, 128<<10),
 	}
 }
 

@@ -88,7 +88,7 @@ func (x *extractor) mkdirAll(p string) error {
 	if err := unix.Mkdirat(at.dir, at.base, 0o700); err != nil {
 		return fmt.Errorf("make %q: %w", p, err)
 	}
-	x.made(p, &metadata{mode: 0o755})
+	x.made(p, &metadata{mode: 0o755, time: epoch})
 	return nil
 }
 

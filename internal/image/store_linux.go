@@ -28,6 +28,7 @@ import (
 //
 //	images/HEX/rootfs      the files of the image with that ID
 //	images/HEX/image.json  the marker, written last: only a complete image has one
+//	images/HEX/*           files made of the image (Beside)
 //	refs/HEX.json          which ID a name in a registry had, by the name's hash
 //	work/HEX/              an image being unpacked, until it is renamed
 //	locks/HEX              held (flock) while an image is unpacked or removed
