@@ -41,6 +41,7 @@ var concepts = []struct {
 		"internal/model/store/stamp.go":                 "whether it is the file that was read, not its owner",
 		"internal/probe/files.go":                       "it prints what it sees",
 		"internal/workerinit/errno_linux.go":            "PID 1 of a worker links no more than it needs",
+		"internal/vm/root/source.go":                    "all of it is go-erofs's",
 	}},
 	{"a file that is replaced in one step", "internal/lib/atomicfile", `os\.CreateTemp\(`, map[string]string{
 		"internal/app/rewrite.go":                "the new workshop.yaml is loaded before it takes the old one's place",
