@@ -60,6 +60,7 @@ func (ch *Change) Up(ctx context.Context, r *Running, c, ready *Project, names [
 		}
 		env.SayEnding(ctx, r, plan)
 		env.sayFreshCaches(plan)
+		env.sayOwnKernels(plan)
 		return plan, nil
 	})
 	if err != nil && first != nil {

@@ -41,22 +41,22 @@ func list() string {
 	return b.String()
 }
 
-// table has a row for each promise and a column for each engine that holds them all. A
-// cell that is the default engine's says "same".
+// table has a row for each promise and a column for each engine that holds them all, and for
+// gVisor. A cell that is the default engine's says "same".
 func table() string {
-	engines := slices.DeleteFunc(Engines(), func(e string) bool { return len(Waived(e)) > 0 })
+	engines := slices.DeleteFunc(Kinds(), func(e string) bool { return len(Waived(e)) > 0 })
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n| | %s | shown by |\n|%s\n", strings.Join(engines, " | "), strings.Repeat("---|", len(engines)+2))
 	for _, p := range All() {
 		cells := make([]string, len(engines))
 		for i, e := range engines {
-			if cells[i] = Of(e, p.ID).How; i > 0 && cells[i] == cells[0] {
+			if cells[i] = Of(e, p.ID).Text(); i > 0 && cells[i] == cells[0] {
 				cells[i] = "same"
 			}
 		}
-		tests := slices.Clone(Explain(p.ID).Tests)
-		for i, t := range tests {
-			tests[i] = "`" + t + "`"
+		var tests []string
+		for _, t := range append(slices.Clone(Explain(p.ID).Tests), Of(GVisor, p.ID).Tests...) {
+			tests = append(tests, "`"+t+"`")
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", p.ID, strings.Join(cells, " | "), strings.Join(tests, ", "))
 	}

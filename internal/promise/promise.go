@@ -41,19 +41,51 @@ const (
 // Engines are all of them, the default first.
 func Engines() []string { return []string{Docker, Podman, Namespace, Process} }
 
+// Kinds are what keeps promises in a way of its own: the engines, and [GVisor].
+func Kinds() []string { return append(Engines(), GVisor) }
+
+// Differently names what is held differently on gVisor, for a line: "filters of calls (B2)".
+func Differently() (out []string) {
+	for _, p := range promises {
+		if k := Of(GVisor, p.ID); k.Differently != "" {
+			out = append(out, k.Differently+" ("+p.ID+")")
+		}
+	}
+	return out
+}
+
 // Kept says how an engine keeps a promise, or that it doesn't.
 type Kept struct {
 	ID   string
 	Held bool
 	How  string // by what; where it isn't held, why
+	// Differently is, in a few words, what isn't as for a worker with this machine's kernel,
+	// although it holds; empty: nothing.
+	Differently string
+	// Tests are those on gVisor, besides [Explanation.Tests]; others have none of their own.
+	Tests []string
+}
+
+// Text says how it is kept, in one sentence.
+func (k Kept) Text() string {
+	switch {
+	case !k.Held:
+		return "not kept: " + strings.TrimPrefix(k.How, "waived: ")
+	case k.Differently != "":
+		return "held differently: " + k.How
+	}
+	return k.How
 }
 
 // All returns the promises in the order of their numbers.
 func All() []Promise { return slices.Clone(promises) }
 
-// Of says how an engine keeps a promise. Of an unknown engine or promise it says
+// Of says how an engine, or [GVisor], keeps a promise. Of an unknown engine or promise it says
 // that it isn't held.
 func Of(engine, id string) Kept {
+	if engine == GVisor {
+		return ofGVisor(id)
+	}
 	for _, row := range rows {
 		if row.id != id {
 			continue

@@ -12,7 +12,7 @@ import (
 // TestEveryPromiseHasARow: a promise without a row would be shown as not known.
 func TestEveryPromiseHasARow(t *testing.T) {
 	for _, p := range All() {
-		for _, e := range Engines() {
+		for _, e := range Kinds() {
 			k := Of(e, p.ID)
 			if k.How == "" || k.How == "not known" {
 				t.Errorf("%s on %s: nothing says how it is kept", p.ID, e)
@@ -20,6 +20,11 @@ func TestEveryPromiseHasARow(t *testing.T) {
 			if e != Process && !k.Held {
 				t.Errorf("%s is not held on %s: only process mode waives promises", p.ID, e)
 			}
+		}
+	}
+	for id := range onGVisor {
+		if !slices.ContainsFunc(promises, func(p Promise) bool { return p.ID == id }) {
+			t.Errorf("there is no promise %s", id)
 		}
 	}
 	if len(rows) != len(promises) {
@@ -110,7 +115,7 @@ func TestExplanations(t *testing.T) {
 		if e.Meaning == "" || e.Example == "" || len(e.Tests) == 0 {
 			t.Errorf("%s: the meaning, the example or the tests are missing", p.ID)
 		}
-		for _, at := range e.Tests {
+		for _, at := range append(slices.Clone(e.Tests), Of(GVisor, p.ID).Tests...) {
 			dir, name, _ := strings.Cut(at, ": ")
 			if !hasTest(t, "../../"+dir, strings.TrimSuffix(name, "*")) {
 				t.Errorf("%s: %s has no test %s", p.ID, dir, name)
@@ -134,4 +139,20 @@ func hasTest(t *testing.T, dir, name string) bool {
 		}
 		return strings.Contains(string(text), "func "+name)
 	})
+}
+
+// TestDifferently: engines.md: on gVisor these are held, and differently.
+func TestDifferently(t *testing.T) {
+	want := []string{"filters of calls (B2)", "limits of processes (B5)", "the end of PID 1 (B12)", "its own network (B22)", "denials that nobody is told (B28)"}
+	if got := Differently(); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for _, e := range Engines() {
+		if k := Of(e, "B28"); k.Differently != "" || len(k.Tests) > 0 {
+			t.Errorf("%s: %+v", e, k)
+		}
+	}
+	if got := Of(GVisor, "B28").Text(); !strings.HasPrefix(got, "held differently: ports that no line names are refused inside; ") {
+		t.Error(got)
+	}
 }

@@ -59,17 +59,22 @@ type promiseEntry struct {
 }
 
 type keptEntry struct {
-	Engine string `json:"engine"`
+	Engine string `json:"engine"` // or gvisor, for a worker with kernel: sandboxed
 	Held   bool   `json:"held"`
-	How    string `json:"how"`
+	// Differently: it holds, and not as for a worker with this machine's kernel.
+	Differently bool   `json:"differently,omitempty"`
+	How         string `json:"how"`
+
+	text string
 }
 
 func newPromiseEntry(p promise.Promise) promiseEntry {
 	e := promiseEntry{Promise: p.ID, Area: p.Area, Title: p.Title, Explanation: promise.Explain(p.ID)}
-	for _, engine := range promise.Engines() {
-		k := promise.Of(engine, p.ID)
-		e.Kept = append(e.Kept, keptEntry{engine, k.Held, k.How})
+	for _, kind := range promise.Kinds() {
+		k := promise.Of(kind, p.ID)
+		e.Kept = append(e.Kept, keptEntry{kind, k.Held, k.Differently != "", k.How, k.Text()})
 	}
+	e.Tests = append(slices.Clone(e.Tests), promise.Of(promise.GVisor, p.ID).Tests...)
 	return e
 }
 
@@ -134,14 +139,10 @@ func (a verbs) explainPromise(e promiseEntry) error {
 	fmt.Fprintln(a.Out)
 	a.paragraph(e.Meaning)
 	a.paragraph("Example: " + e.Example)
-	fmt.Fprintln(a.Out, "How each engine keeps it:")
+	fmt.Fprintln(a.Out, "How it is kept by each engine, and for a worker on gVisor:")
 	w := a.Table()
 	for _, k := range e.Kept {
-		how := k.How
-		if !k.Held {
-			how = "not kept: " + strings.TrimPrefix(how, "waived: ")
-		}
-		fmt.Fprintf(w, "  %s\t%s\n", k.Engine, how)
+		fmt.Fprintf(w, "  %s\t%s\n", k.Engine, k.text)
 	}
 	if err := w.Flush(); err != nil {
 		return err

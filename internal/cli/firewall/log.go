@@ -72,6 +72,9 @@ func (a verbs) log(ctx context.Context, cmd *cobra.Command, o logOptions) error 
 		return err
 	}
 	defer e.Close()
+	if text := app.UntoldText(seen, o.worker); text != "" {
+		a.Say("%s", text)
+	}
 	l := &app.GuardLog{Ends: true, Denied: o.denied, Worker: o.worker, Since: o.since, Tail: o.tail, Each: a.rawEvent}
 	if format != "json" {
 		l.Ends, l.Each = a.Verbose, a.eventText(seen).print

@@ -183,6 +183,9 @@ func (a verbs) psNotes(ctx context.Context, s *app.Status) {
 	if len(named) > 0 {
 		a.Say("cgroups of version 1 on podman: %s can see the names of their cgroups (a part of B6)", strings.Join(named, ", "))
 	}
+	if text := app.UntoldText(s.Observed, ""); text != "" {
+		a.Say("%s", text)
+	}
 	if len(composed) > 0 {
 		a.Say("made by Compose from the generated files: %s", strings.Join(composed, ", "))
 	}

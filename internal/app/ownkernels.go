@@ -1,0 +1,57 @@
+package app
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/promise"
+)
+
+// sayOwnKernels says what is held differently for workers with a kernel of their own that the
+// plan starts.
+func (env *Env) sayOwnKernels(plan *engine.Plan) {
+	var workers []string
+	for _, s := range plan.Steps {
+		own := plan.Compiled.Roles[s.Service] == compose.RoleWorker && plan.Compiled.Project.Services[s.Service].Runtime == compose.GVisorRuntime
+		if s.Op == engine.OpStartContainer && own {
+			workers = appendNew(workers, s.Service)
+		}
+	}
+	if len(workers) > 0 {
+		slices.Sort(workers)
+		env.say("%s: the kernel is gVisor's, on which these are held differently: %s; `workshop explain B28` and the others say how",
+			WorkersText(workers), strings.Join(promise.Differently(), ", "))
+	}
+}
+
+// carriedOf are the workers of which an outlet connects for them, as their kernel is their own.
+func carriedOf(seen engine.Observed) (workers []string) {
+	rooms := map[string]bool{}
+	for _, c := range seen.Containers {
+		if c.Role == compose.RoleOutlet.String() && c.NetworkOf != "" {
+			rooms[c.NetworkOf] = true
+		}
+	}
+	for _, c := range seen.Containers {
+		if c.Role == compose.RoleWorker.String() && rooms[c.NetworkOf] {
+			workers = append(workers, c.Service)
+		}
+	}
+	slices.Sort(workers)
+	return workers
+}
+
+// UntoldText says which refusals no guard hears of; empty: it hears of all. worker limits it to
+// one; empty: all.
+func UntoldText(seen engine.Observed, worker string) string {
+	workers := carriedOf(seen)
+	if worker != "" {
+		workers = slices.DeleteFunc(workers, func(w string) bool { return w != worker })
+	}
+	if len(workers) == 0 {
+		return ""
+	}
+	return WorkersText(workers) + ": its own kernel refuses ports that no line names, untold but for those of well-known services (B28)"
+}
