@@ -27,11 +27,15 @@ var (
 	_ fs.FileLseeker   = (*file)(nil)
 )
 
-// newFile owns the descriptor, also if it refuses it: only regular files can't block.
+// newFile owns the descriptor, also if it refuses it: only regular files can't block, and
+// only the node's is what the guest means.
 func newFile(fd int, n *node) (*file, syscall.Errno) {
 	st, errno := stat(fd, "")
 	if errno == 0 && st.Mode&unix.S_IFMT != unix.S_IFREG {
 		errno = syscall.EPERM
+	}
+	if errno == 0 {
+		errno = n.check(&st)
 	}
 	if errno != 0 {
 		unix.Close(fd)

@@ -23,23 +23,24 @@ type gate struct {
 
 	mu    sync.Mutex
 	known map[uint64]*nodeUse
-	open  map[uint64]handle
+	open  map[uint64]*handle
 }
 
 // nodeUse is what the guest has of a node.
 type nodeUse struct {
 	lookups uint64
-	open    int
-	// held: the guest has forgotten the node while a file of it is open; the tree still
-	// counts one lookup, until the file is released. Forgetting overtakes releasing, as it
-	// has a queue of its own.
+	uses    int // open files and requests
+	// held: the guest has forgotten the node while it is used; the tree still counts one
+	// lookup, until it isn't. Forgetting overtakes releasing, as it has a queue of its own.
 	held bool
 }
 
 // handle is an open file or directory.
 type handle struct {
-	node uint64
-	dir  bool
+	node     uint64
+	dir      bool
+	uses     int  // requests
+	released bool // by the guest, while it is used
 }
 
 // budget is what all shares of a guest may have at once.
@@ -53,7 +54,7 @@ const rootID = fuse.FUSE_ROOT_ID
 func newGate(fs fuse.RawFileSystem, readOnly bool, b *budget) *gate {
 	return &gate{
 		RawFileSystem: fuse.NewDefaultRawFileSystem(), fs: fs, readOnly: readOnly, budget: b,
-		known: map[uint64]*nodeUse{rootID: {lookups: 1}}, open: map[uint64]handle{},
+		known: map[uint64]*nodeUse{rootID: {lookups: 1}}, open: map[uint64]*handle{},
 	}
 }
 
@@ -73,14 +74,79 @@ func (g *gate) node(id uint64) fuse.Status {
 	return fuse.OK
 }
 
-// handle checks that the guest has a file or a directory open as fh of a node.
-func (g *gate) handle(id, fh uint64, dir bool) fuse.Status {
+// with runs a request about a file or a directory that the guest has open as fh of a
+// node. It stays open as long.
+func (g *gate) with(id, fh uint64, dir bool, call func() fuse.Status) fuse.Status {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if h, ok := g.open[fh]; !ok || h != (handle{id, dir}) {
+	h := g.open[fh]
+	if h == nil || h.node != id || h.dir != dir || h.released {
+		g.mu.Unlock()
 		return ebadf
 	}
-	return fuse.OK
+	h.uses++
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		h.uses--
+		last := h.released && h.uses == 0
+		g.mu.Unlock()
+		if last {
+			g.close(fh, h)
+		}
+	}()
+	return call()
+}
+
+// withEither is with for what may be about a file or a directory.
+func (g *gate) withEither(id, fh uint64, call func() fuse.Status) fuse.Status {
+	g.mu.Lock()
+	h := g.open[fh]
+	dir := h != nil && h.dir
+	g.mu.Unlock()
+	return g.with(id, fh, dir, call)
+}
+
+// release closes what the guest releases, once no request uses it.
+func (g *gate) release(id, fh uint64, dir bool) {
+	g.mu.Lock()
+	h := g.open[fh]
+	if h == nil || h.node != id || h.dir != dir || h.released {
+		g.mu.Unlock()
+		return
+	}
+	h.released = true
+	last := h.uses == 0
+	g.mu.Unlock()
+	if last {
+		g.close(fh, h)
+	}
+}
+
+// close removes an open file before the tree does, which may then use its number again.
+func (g *gate) close(fh uint64, h *handle) {
+	g.mu.Lock()
+	delete(g.open, fh)
+	g.mu.Unlock()
+	in := &fuse.ReleaseIn{InHeader: fuse.InHeader{NodeId: h.node}, Fh: fh}
+	if h.dir {
+		g.fs.ReleaseDir(in)
+	} else {
+		g.fs.Release(nil, in)
+	}
+	g.budget.open.Add(-1)
+	g.unpin(h.node)
+}
+
+// pin keeps a node until unpin, if the guest knows it.
+func (g *gate) pin(id uint64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	u := g.known[id]
+	if u == nil {
+		return false
+	}
+	u.uses++
+	return true
 }
 
 // change checks that a share may be changed, and the node.
@@ -147,8 +213,7 @@ func (g *gate) entry(status fuse.Status, out *fuse.EntryOut) fuse.Status {
 	return status
 }
 
-// mayOpen takes a place for an open file. Its caller gives it back with closed if it
-// doesn't open one.
+// mayOpen takes a place for an open file; opened gives it back if there is none.
 func (g *gate) mayOpen() fuse.Status {
 	if g.budget.open.Add(1) > g.budget.maxOpen {
 		g.budget.open.Add(-1)
@@ -165,35 +230,23 @@ func (g *gate) opened(status fuse.Status, id, fh uint64, dir bool) fuse.Status {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.open[fh] = handle{id, dir}
+	g.open[fh] = &handle{node: id, dir: dir}
 	if u := g.known[id]; u != nil {
-		u.open++
+		u.uses++
 	}
 	return status
 }
 
-// closing removes an open file, before the tree does: its number may then be used again.
-func (g *gate) closing(id, fh uint64, dir bool) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if h, ok := g.open[fh]; !ok || h != (handle{id, dir}) {
-		return false
-	}
-	delete(g.open, fh)
-	g.budget.open.Add(-1)
-	return true
-}
-
-// closed gives a node back that was forgotten while a file of it was open.
-func (g *gate) closed(id uint64) {
+// unpin gives a node back that was forgotten while it was used.
+func (g *gate) unpin(id uint64) {
 	g.mu.Lock()
 	u := g.known[id]
 	if u == nil {
 		g.mu.Unlock()
 		return
 	}
-	u.open--
-	forget := u.open == 0 && u.held
+	u.uses--
+	forget := u.uses == 0 && u.held
 	if forget {
 		u.held = false
 		g.drop(id, u)
@@ -221,7 +274,7 @@ func (g *gate) Forget(id, n uint64) {
 		return
 	}
 	u.lookups -= n
-	if u.lookups == 0 && u.open > 0 && !u.held {
+	if u.lookups == 0 && u.uses > 0 && !u.held {
 		u.held = true
 		n--
 	}

@@ -294,7 +294,7 @@ func TestUnknown(t *testing.T) {
 	if _, errno := g.lookup(rootID, "file"); errno != 0 {
 		t.Errorf("it can't be looked up again: %v", errno)
 	}
-	if open, nodes := g.s.gate.budget.open.Load(), g.s.gate.budget.nodes.Load(); open != 0 || nodes != 2 {
+	if open, nodes := g.s.s.gate.budget.open.Load(), g.s.s.gate.budget.nodes.Load(); open != 0 || nodes != 2 {
 		t.Errorf("%d open files and %d nodes, want 0 and 2", open, nodes)
 	}
 }
@@ -310,7 +310,7 @@ func TestForgottenBeforeReleased(t *testing.T) {
 		t.Errorf("read %q, %v", data, errno)
 	}
 	g.do(opRelease, file, fh, uint64(0), uint64(0))
-	if nodes, open := len(g.s.gate.known), g.s.gate.budget.open.Load(); nodes != 1 || open != 0 {
+	if nodes, open := len(g.s.s.gate.known), g.s.s.gate.budget.open.Load(); nodes != 1 || open != 0 {
 		t.Errorf("%d nodes, %d open files are left", nodes-1, open)
 	}
 }

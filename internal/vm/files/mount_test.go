@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -38,7 +39,7 @@ func mount(t *testing.T, s *Share) string {
 	dir := t.TempDir()
 	o := s.s.options()
 	o.DirectMountStrict, o.FsName, o.Options = true, "share", []string{"default_permissions"}
-	server, err := fuse.NewServer(s.gate, dir, o)
+	server, err := fuse.NewServer(s.s.gate, dir, o)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EPERM) {
 		t.Skipf("no file system can be mounted by FUSE: %v", err)
 	}
@@ -249,7 +250,8 @@ func TestLikeADirectory(t *testing.T) {
 	}
 }
 
-// TestHostsChanges: what the host changes is seen after the timeout.
+// TestHostsChanges: what the host puts in a file's place is seen when the file is opened or
+// looked at, not half and not later; another change after the timeout.
 func TestHostsChanges(t *testing.T) {
 	root := t.TempDir()
 	mounted := mount(t, shared(t, root, false, Limits{}))
@@ -260,20 +262,34 @@ func TestHostsChanges(t *testing.T) {
 		}
 	}
 	write(mounted, "a", "guest")
-	if data, err := os.ReadFile(filepath.Join(mounted, "a")); string(data) != "guest" || err != nil {
-		t.Fatalf("%q, %v", data, err)
-	}
-	write(root, "new", "host")
-	if err := os.Rename(filepath.Join(root, "new"), filepath.Join(root, "a")); err != nil {
+	old, err := os.Open(filepath.Join(mounted, "a"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	defer old.Close()
+	for i := range 20 {
+		want := strings.Repeat("by the host ", i)
+		write(root, "new", want)
+		if err := os.Rename(filepath.Join(root, "new"), filepath.Join(root, "a")); err != nil {
+			t.Fatal(err)
+		}
 		data, err := os.ReadFile(filepath.Join(mounted, "a"))
-		if string(data) == "host" && err == nil {
-			return
+		if string(data) != want || err != nil {
+			t.Fatalf("%q, %v, want %q", data, err, want)
+		}
+	}
+	if data, err := io.ReadAll(old); string(data) != "guest" || err != nil {
+		t.Errorf("the file that was open before is %q, %v", data, err)
+	}
+	if err := os.Remove(filepath.Join(root, "a")); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if _, err := os.Lstat(filepath.Join(mounted, "a")); errors.Is(err, unix.ENOENT) {
+			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("still %q, %v", data, err)
+			t.Fatal("a file that was removed is still there")
 		}
 	}
 }

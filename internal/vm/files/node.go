@@ -133,10 +133,19 @@ func (n *node) stat(f fs.FileHandle) (st unix.Statx_t, errno syscall.Errno) {
 		return st, errno
 	}
 	defer at.close()
-	if st, errno = stat(at.dir, at.name); errno == 0 && !n.IsRoot() && uint32(st.Mode)&unix.S_IFMT != n.Mode() {
-		return st, syscall.ESTALE // it was replaced by something else
+	if st, errno = stat(at.dir, at.name); errno == 0 {
+		errno = n.check(&st)
 	}
 	return st, errno
+}
+
+// check reports a file that has taken the node's place: a kernel that hears ESTALE looks
+// the name up again.
+func (n *node) check(st *unix.Statx_t) syscall.Errno {
+	if n.share.identity(st) != n.StableAttr() {
+		return syscall.ESTALE
+	}
+	return 0
 }
 
 // Readlink implements [fs.NodeReadlinker].

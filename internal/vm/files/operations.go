@@ -22,34 +22,28 @@ func (g *gate) Lookup(c cancel, in *fuse.InHeader, name string, out *fuse.EntryO
 
 // GetAttr implements [fuse.RawFileSystem].
 func (g *gate) GetAttr(c cancel, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
-	s := g.node(in.NodeId)
-	if s.Ok() && in.Fh() != 0 {
-		s = g.either(in.NodeId, in.Fh())
-	}
-	if !s.Ok() {
+	call := func() fuse.Status { return g.fs.GetAttr(c, in, out) }
+	switch s := g.node(in.NodeId); {
+	case !s.Ok():
 		return s
+	case in.Fh() == 0:
+		return call()
 	}
-	return g.fs.GetAttr(c, in, out)
-}
-
-// either is handle for what may be about a file or a directory.
-func (g *gate) either(id, fh uint64) fuse.Status {
-	if s := g.handle(id, fh, false); s.Ok() {
-		return s
-	}
-	return g.handle(id, fh, true)
+	return g.withEither(in.NodeId, in.Fh(), call)
 }
 
 // SetAttr implements [fuse.RawFileSystem].
 func (g *gate) SetAttr(c cancel, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
+	call := func() fuse.Status { return g.fs.SetAttr(c, in, out) }
 	s := g.change(in.NodeId)
-	if fh, ok := in.GetFh(); ok && s.Ok() {
-		s = g.either(in.NodeId, fh)
-	}
-	if !s.Ok() {
+	fh, ok := in.GetFh()
+	switch {
+	case !s.Ok():
 		return s
+	case !ok:
+		return call()
 	}
-	return g.fs.SetAttr(c, in, out)
+	return g.withEither(in.NodeId, fh, call)
 }
 
 // Readlink implements [fuse.RawFileSystem].
@@ -94,13 +88,13 @@ func (g *gate) Symlink(c cancel, in *fuse.InHeader, target, name string, out *fu
 
 // Link implements [fuse.RawFileSystem].
 func (g *gate) Link(c cancel, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
-	s := g.makes(in.NodeId, name)
-	if s.Ok() {
-		s = g.node(in.Oldnodeid)
-	}
-	if !s.Ok() {
+	if s := g.makes(in.NodeId, name); !s.Ok() {
 		return s
 	}
+	if !g.pin(in.Oldnodeid) {
+		return estale
+	}
+	defer g.unpin(in.Oldnodeid)
 	return g.entry(g.fs.Link(c, in, name, out), out)
 }
 
@@ -137,6 +131,10 @@ func (g *gate) Rename(c cancel, in *fuse.RenameIn, name, newName string) fuse.St
 	if !s.Ok() {
 		return s
 	}
+	if !g.pin(in.Newdir) {
+		return estale
+	}
+	defer g.unpin(in.Newdir)
 	return g.fs.Rename(c, in, name, newName)
 }
 
@@ -216,83 +214,57 @@ func (g *gate) Open(c cancel, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
 }
 
 // Read implements [fuse.RawFileSystem].
-func (g *gate) Read(c cancel, in *fuse.ReadIn, to []byte) (fuse.ReadResult, fuse.Status) {
-	if s := g.handle(in.NodeId, in.Fh, false); !s.Ok() {
-		return nil, s
-	}
-	return g.fs.Read(c, in, to)
+func (g *gate) Read(c cancel, in *fuse.ReadIn, to []byte) (r fuse.ReadResult, status fuse.Status) {
+	status = g.with(in.NodeId, in.Fh, false, func() (s fuse.Status) { r, s = g.fs.Read(c, in, to); return })
+	return r, status
 }
 
 // Write implements [fuse.RawFileSystem].
-func (g *gate) Write(c cancel, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
-	s := g.change(in.NodeId)
-	if s.Ok() {
-		s = g.handle(in.NodeId, in.Fh, false)
-	}
-	if !s.Ok() {
+func (g *gate) Write(c cancel, in *fuse.WriteIn, data []byte) (n uint32, status fuse.Status) {
+	if s := g.change(in.NodeId); !s.Ok() {
 		return 0, s
 	}
-	return g.fs.Write(c, in, data[:min(len(data), int(in.Size))])
+	data = data[:min(len(data), int(in.Size))]
+	status = g.with(in.NodeId, in.Fh, false, func() (s fuse.Status) { n, s = g.fs.Write(c, in, data); return })
+	return n, status
 }
 
 // CopyFileRange implements [fuse.RawFileSystem].
-func (g *gate) CopyFileRange(c cancel, in *fuse.CopyFileRangeIn) (uint32, fuse.Status) {
-	s := g.change(in.NodeId)
-	if s.Ok() {
-		s = g.handle(in.NodeId, in.FhIn, false)
-	}
-	if s.Ok() {
-		s = g.handle(in.NodeIdOut, in.FhOut, false)
-	}
-	if !s.Ok() {
+func (g *gate) CopyFileRange(c cancel, in *fuse.CopyFileRangeIn) (n uint32, status fuse.Status) {
+	if s := g.change(in.NodeId); !s.Ok() {
 		return 0, s
 	}
-	return g.fs.CopyFileRange(c, in)
+	status = g.with(in.NodeId, in.FhIn, false, func() fuse.Status {
+		return g.with(in.NodeIdOut, in.FhOut, false, func() (s fuse.Status) { n, s = g.fs.CopyFileRange(c, in); return })
+	})
+	return n, status
 }
 
 // Fallocate implements [fuse.RawFileSystem].
 func (g *gate) Fallocate(c cancel, in *fuse.FallocateIn) fuse.Status {
-	s := g.change(in.NodeId)
-	if s.Ok() {
-		s = g.handle(in.NodeId, in.Fh, false)
-	}
-	if !s.Ok() {
+	if s := g.change(in.NodeId); !s.Ok() {
 		return s
 	}
-	return g.fs.Fallocate(c, in)
+	return g.with(in.NodeId, in.Fh, false, func() fuse.Status { return g.fs.Fallocate(c, in) })
 }
 
 // Lseek implements [fuse.RawFileSystem].
 func (g *gate) Lseek(c cancel, in *fuse.LseekIn, out *fuse.LseekOut) fuse.Status {
-	if s := g.handle(in.NodeId, in.Fh, false); !s.Ok() {
-		return s
-	}
-	return g.fs.Lseek(c, in, out)
+	return g.with(in.NodeId, in.Fh, false, func() fuse.Status { return g.fs.Lseek(c, in, out) })
 }
 
 // Flush implements [fuse.RawFileSystem].
 func (g *gate) Flush(c cancel, in *fuse.FlushIn) fuse.Status {
-	if s := g.handle(in.NodeId, in.Fh, false); !s.Ok() {
-		return s
-	}
-	return g.fs.Flush(c, in)
+	return g.with(in.NodeId, in.Fh, false, func() fuse.Status { return g.fs.Flush(c, in) })
 }
 
 // Fsync implements [fuse.RawFileSystem].
 func (g *gate) Fsync(c cancel, in *fuse.FsyncIn) fuse.Status {
-	if s := g.handle(in.NodeId, in.Fh, false); !s.Ok() {
-		return s
-	}
-	return g.fs.Fsync(c, in)
+	return g.with(in.NodeId, in.Fh, false, func() fuse.Status { return g.fs.Fsync(c, in) })
 }
 
 // Release implements [fuse.RawFileSystem].
-func (g *gate) Release(c cancel, in *fuse.ReleaseIn) {
-	if g.closing(in.NodeId, in.Fh, false) {
-		g.fs.Release(c, in)
-		g.closed(in.NodeId)
-	}
-}
+func (g *gate) Release(_ cancel, in *fuse.ReleaseIn) { g.release(in.NodeId, in.Fh, false) }
 
 // OpenDir implements [fuse.RawFileSystem].
 func (g *gate) OpenDir(c cancel, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
@@ -308,22 +280,15 @@ func (g *gate) OpenDir(c cancel, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status
 
 // ReadDir implements [fuse.RawFileSystem].
 func (g *gate) ReadDir(c cancel, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
-	if s := g.handle(in.NodeId, in.Fh, true); !s.Ok() {
-		return s
-	}
-	return g.fs.ReadDir(c, in, out)
+	return g.with(in.NodeId, in.Fh, true, func() fuse.Status { return g.fs.ReadDir(c, in, out) })
 }
 
 // ReadDirPlus implements [fuse.RawFileSystem].
 func (g *gate) ReadDirPlus(c cancel, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
-	s := g.handle(in.NodeId, in.Fh, true)
-	if s.Ok() {
-		s = g.room()
-	}
-	if !s.Ok() {
+	if s := g.room(); !s.Ok() {
 		return s
 	}
-	s = g.fs.ReadDirPlus(c, in, out)
+	s := g.with(in.NodeId, in.Fh, true, func() fuse.Status { return g.fs.ReadDirPlus(c, in, out) })
 	if s.Ok() {
 		g.listed(out.Bytes())
 	}
@@ -332,16 +297,8 @@ func (g *gate) ReadDirPlus(c cancel, in *fuse.ReadIn, out *fuse.DirEntryList) fu
 
 // FsyncDir implements [fuse.RawFileSystem].
 func (g *gate) FsyncDir(c cancel, in *fuse.FsyncIn) fuse.Status {
-	if s := g.handle(in.NodeId, in.Fh, true); !s.Ok() {
-		return s
-	}
-	return g.fs.FsyncDir(c, in)
+	return g.with(in.NodeId, in.Fh, true, func() fuse.Status { return g.fs.FsyncDir(c, in) })
 }
 
 // ReleaseDir implements [fuse.RawFileSystem].
-func (g *gate) ReleaseDir(in *fuse.ReleaseIn) {
-	if g.closing(in.NodeId, in.Fh, true) {
-		g.fs.ReleaseDir(in)
-		g.closed(in.NodeId)
-	}
-}
+func (g *gate) ReleaseDir(in *fuse.ReleaseIn) { g.release(in.NodeId, in.Fh, true) }

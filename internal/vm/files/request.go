@@ -101,6 +101,9 @@ func (s *share) request(in, out []byte) (int, error) {
 	case op != opInit && s.state.Load() != mounted:
 		return 0, errors.New("a request came before the share was mounted")
 	}
+	if node := binary.NativeEndian.Uint64(in[16:]); answered && s.gate.pin(node) {
+		defer s.gate.unpin(node)
+	}
 	n, status := s.protocol.HandleRequest([][]byte{in}, [][]byte{out})
 	if op == opInit && status.Ok() {
 		s.state.Store(mounted)

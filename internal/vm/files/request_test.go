@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -107,5 +110,66 @@ func TestLimits(t *testing.T) {
 	}
 	if count != open || errno != unix.ENFILE {
 		t.Errorf("%d open files, %v", count, errno)
+	}
+}
+
+// TestAtOnce: requests that a kernel would never send beside each other neither break the
+// tree nor hold each other up.
+func TestAtOnce(t *testing.T) {
+	root, _ := makeShare(t)
+	s := newGuest(t, root, false, Limits{Nodes: 1000, Open: 100}).s
+	var all sync.WaitGroup
+	for worker := range uint64(8) {
+		all.Go(func() {
+			g := &guest{t: t, s: s, unique: worker << 32}
+			r := rand.New(rand.NewPCG(worker, 0))
+			name := func() string { return fmt.Sprintf("%c\x00", 'a'+r.IntN(6)) }
+			node := func() uint64 { return 1 + r.Uint64N(40) }
+			out := make([]byte, 8192)
+			for end := time.Now().Add(time.Second); time.Now().Before(end); {
+				var in []byte
+				switch r.IntN(16) {
+				case 0, 1:
+					in = g.in(opLookup, node(), words(name()))
+				case 2:
+					in = g.in(opMkdir, node(), words(uint64(0o755), name()))
+				case 3:
+					in = g.in(opRename, node(), words(node(), name(), name()))
+				case 4:
+					in = g.in(opRename2, node(), words(node(), uint32(unix.RENAME_EXCHANGE), uint32(0), name(), name()))
+				case 5, 6:
+					in = g.in(opForget, node(), words(r.Uint64N(3)))
+				case 7:
+					in = g.in(opUnlink, node(), words(name()))
+				case 8:
+					in = g.in(opRmdir, node(), words(name()))
+				case 9:
+					in = g.in(opCreate, node(), words(uint32(2), uint32(0o644), uint64(0), name()))
+				case 10:
+					in = g.in(opRelease, node(), words(r.Uint64N(20), uint64(0), uint64(0)))
+				case 11:
+					in = g.in(opRead, node(), words(r.Uint64N(20), uint64(0), uint64(100), uint64(0), uint64(0)))
+				case 12:
+					in = g.in(opLink, node(), words(node(), name()))
+				case 13:
+					in = g.in(opOpendir, node(), words(uint64(0)))
+				case 14:
+					in = g.in(opReaddirplus, node(), words(r.Uint64N(20), uint64(0), uint64(4096), uint64(0), uint64(0)))
+				case 15:
+					in = g.in(opReleasedir, node(), words(r.Uint64N(20), uint64(0), uint64(0)))
+				}
+				if _, err := s.s.request(in, out); err != nil {
+					t.Errorf("operation %d: %v", binary.NativeEndian.Uint32(in[4:]), err)
+					return
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		panic("requests wait for each other")
 	}
 }

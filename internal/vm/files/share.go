@@ -46,6 +46,7 @@ type share struct {
 	root     int
 	dev      uint64
 	id       fs.StableAttr // of the root
+	gate     *gate
 	protocol *fuse.ProtocolServer
 	state    atomic.Int32
 	mu       sync.Mutex            // of what nodes have open
@@ -70,7 +71,6 @@ func NewServer(l Limits) *Server {
 type Share struct {
 	s       *share
 	buffers *vhost.Buffers
-	gate    *gate
 }
 
 // Open opens a directory to share it. Links in its path are followed. The caller closes
@@ -85,9 +85,9 @@ func (srv *Server) Open(root string, readOnly bool) (*Share, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("the share %s: %w", root, err)
 	}
-	g := newGate(s.tree(), readOnly, srv.budget)
-	s.protocol = fuse.NewProtocolServer(g, s.options())
-	return &Share{s, srv.buffers, g}, nil
+	s.gate = newGate(s.tree(), readOnly, srv.budget)
+	s.protocol = fuse.NewProtocolServer(s.gate, s.options())
+	return &Share{s, srv.buffers}, nil
 }
 
 // prepare looks at the root, and at what the kernel has.
@@ -144,12 +144,8 @@ func (s *Share) Serve(conn *net.UnixConn) error {
 // Close closes the share and what the guest has left open. No request may be handled any
 // more.
 func (s *Share) Close() {
-	for fh, h := range s.gate.open {
-		if h.dir {
-			s.gate.fs.ReleaseDir(&fuse.ReleaseIn{InHeader: fuse.InHeader{NodeId: h.node}, Fh: fh})
-		} else {
-			s.gate.fs.Release(nil, &fuse.ReleaseIn{InHeader: fuse.InHeader{NodeId: h.node}, Fh: fh})
-		}
+	for fh, h := range s.s.gate.open {
+		s.s.gate.release(h.node, fh, h.dir)
 	}
 	unix.Close(s.s.root)
 }
