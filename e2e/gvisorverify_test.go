@@ -122,3 +122,40 @@ func unlimited(t *testing.T, pid int) {
 		t.Fatal(err)
 	}
 }
+
+// TestGVisorVerifyDisruptive: what kills and fills is done to a copy whose workers are on gVisor,
+// too: beyond its limits one ends, and nobody else does.
+func TestGVisorVerifyDisruptive(t *testing.T) {
+	scenario.OnlyDocker(t, "gVisor is a runtime of Docker's")
+	s := restrictedOnGVisor(t, "verify --disruptive judges a worker on gVisor by a copy, and leaves the project untouched")
+	if s == nil {
+		return
+	}
+	before := s.Containers()
+	r, code := verified(s, "--disruptive", "--live")
+	tested := map[string]bool{}
+	for _, l := range r.Lines {
+		switch {
+		case l.Verdict == verify.Broken, l.Copy && l.Verdict != verify.Held:
+			t.Errorf("%+v", l)
+		case l.Copy:
+			tested[l.Promise] = true
+		}
+		if l.Copy {
+			t.Logf("%s: %s; %s", l.Promise, l.Inside, l.Outside)
+		}
+	}
+	for _, id := range []string{"B5", "B21", "B27", "B29", "B60"} {
+		if !tested[id] {
+			t.Errorf("%s was not tested in a copy", id)
+		}
+	}
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	for service, c := range s.Containers() {
+		if b := before[service]; b.ID != c.ID || b.Started != c.Started || b.Pid != c.Pid {
+			t.Errorf("%s was restarted", service)
+		}
+	}
+}

@@ -40,20 +40,29 @@ func (v *verification) disrupt(ctx context.Context) (lines []verify.Line, err er
 	}
 	d := &disruption{verification: v, copy: c}
 	for _, w := range v.workers {
-		lines = append(lines, d.fill(ctx, w.Name))
+		if !w.OwnKernel { // of these what is beyond a limit ends
+			lines = append(lines, d.fill(ctx, w.Name))
+		}
 	}
+	lines = append(lines, d.inRoom(ctx)...)
+	return append(lines, d.fillOwn(ctx)...), nil
+}
+
+// inRoom does what is done to one worker with a network, its room and the guard.
+func (d *disruption) inRoom(ctx context.Context) (lines []verify.Line) {
+	v, c := d.verification, d.copy
 	i := slices.IndexFunc(v.workers, func(w *verify.Worker) bool { return w.Net != nil })
 	if i < 0 {
-		return lines, nil
+		return nil
 	}
 	if d.room = policyOf(c.p.Compiled.Policy.Filled(), v.workers[i].Name); d.room == nil {
-		return lines, nil
+		return nil
 	}
 	d.worker, d.tries = v.workers[i].Name, v.workers[i].Net.Tries
 	d.tries.From = netip.AddrPort{}
 	lines = append(lines, d.cut(ctx))
 	lines = append(lines, d.flood(ctx))
-	return append(lines, d.crash(ctx)...), nil
+	return append(lines, d.crash(ctx)...)
 }
 
 // disruption is what is done to a copy.

@@ -254,3 +254,45 @@ func TestCarry(t *testing.T) {
 		t.Errorf("private addresses are allowed: %+v", x)
 	}
 }
+
+// TestOwnFilled: beyond its limits a worker with a kernel of its own ends, or is told so; what
+// goes on beyond them is a break, and so is a guard that ends with it.
+func TestOwnFilled(t *testing.T) {
+	sound := func() *OwnFill {
+		f := &OwnFill{Seen: Seen{}}
+		for _, p := range OwnFillProbes() {
+			f.Seen[p.Key] = Result{Seen: "ok"}
+		}
+		f.Seen["fill.scratch"] = Result{Seen: "ENOSPC"}
+		for _, b := range []*Beyond{&f.Memory, &f.Processes} {
+			*b = Beyond{Ended: true, Before: soundOutside(), After: soundOutside()}
+		}
+		return f
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*OwnFill)
+		want   Verdict
+	}{
+		{"sound", func(*OwnFill) {}, Held},
+		{"it is told", func(f *OwnFill) {
+			f.Processes = Beyond{Seen: Seen{"fill.processes": {Seen: "EAGAIN"}}, Before: soundOutside(), After: soundOutside()}
+		}, Held},
+		{"all memory can be had", func(f *OwnFill) { f.Memory.Ended, f.Memory.Seen = false, Seen{"fill.memory": {Seen: "ok"}} }, Broken},
+		{"all processes can be had", func(f *OwnFill) { f.Processes.Ended, f.Processes.Seen = false, Seen{"fill.processes": {Seen: "ok"}} }, Broken},
+		{"scratch has no end", func(f *OwnFill) { f.Seen["fill.scratch"] = Result{Seen: "ok"} }, Broken},
+		{"the guard ends, too", func(f *OwnFill) { f.Memory.After.Process.Status["Pid"] = "301" }, Broken},
+		{"nothing is known of it", func(f *OwnFill) { f.Memory.Ended = false }, NotTested},
+		{"no memory at all", func(f *OwnFill) { f.Seen["control.memory"] = Result{Seen: "killed"} }, NotTested},
+		{"it didn't start", func(f *OwnFill) { f.Unseen = "it can't start" }, NotTested},
+	} {
+		f := sound()
+		tt.change(f)
+		if l := FilledOwn("worker", f); l.Verdict != tt.want {
+			t.Errorf("%s: %s (%s), want %s", tt.name, l.Verdict, l.Why, tt.want)
+		}
+	}
+	if memory, processes := BeyondProbes(); len(memory) != 1 || len(processes) != 1 || len(OwnFillProbes()) != len(FillProbes())-2 {
+		t.Errorf("%v, %v, %v", memory, processes, OwnFillProbes())
+	}
+}

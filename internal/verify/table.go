@@ -89,7 +89,7 @@ var otherwise = map[string]string{
 	"B2":  "NoNewPrivs and Seccomp of all processes of its kernel; inside calls are refused that gVisor doesn't have or doesn't give",
 	"B3":  "the mounts of the process that opens files for its kernel, which are the worker's; its memory file systems are seen inside alone",
 	"B4":  "inside its uid, which is the one that the engine was asked for",
-	"B5":  "the control groups of its kernel: 256 + 4 threads for each process",
+	"B5":  "the control groups of its kernel: 256 + 4 threads for each process; a copy of it ends beyond memory and processes, and nobody else does",
 	"B6":  "namespaces, devices and mounts of its kernel's processes; not its namespace of control groups, of which it sees no names",
 	"B8":  "by the same mounts",
 	"B9":  "by the same mounts",
