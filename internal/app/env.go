@@ -43,6 +43,8 @@ type Env struct {
 	ResolvConf string
 	// MachineSettings is the machine's config.yaml; empty: /etc/workshop/config.yaml.
 	MachineSettings string
+	// Programs is where workshop-vm is looked for; nil: [initimage.ProgramDirs].
+	Programs []string
 	// AgreeBuild asks a person whether an image may be built; nil: nobody is there.
 	AgreeBuild func(context.Context, BuildRequest) (bool, error)
 	// AgreeSources asks a person about files of other repositories; nil: nobody is there.

@@ -36,7 +36,9 @@ type Settings struct {
 	Podman PodmanSettings
 	// Kernels are the mechanisms that may give workers a kernel, in the order of preference; of
 	// a kernel that isn't a key, all ([compose.Mechanisms]).
-	Kernels     map[workshop.Kernel][]compose.Mechanism
+	Kernels map[workshop.Kernel][]compose.Mechanism
+	// VMKit is the hash of the kit that virtual machines boot; empty: there is none.
+	VMKit       string
 	WaitTimeout time.Duration
 	// ApprovalsMax is auto, ask or deny; of the others at most one is set.
 	ApprovalsMax, ApprovalsCommand, ApprovalsSocket string
@@ -57,15 +59,15 @@ type PodmanSettings struct {
 var SettingKeys = []string{
 	"accept_credentials", "approvals_command", "approvals_max", "approvals_socket",
 	"credentials", "engine", "env_file", "file", "format", "frozen", "kernels", "no_color", "podman", "project_name",
-	"quiet", "runtimes", "secrets_on_disk", "verbose", "wait_timeout", "without_limits",
+	"quiet", "runtimes", "secrets_on_disk", "verbose", "vm_kit", "wait_timeout", "without_limits",
 }
 
 // notInFile are those that only make sense for one command line or directory
 // and are not taken from config.yaml.
 var notInFile = []string{"accept_credentials", "credentials", "env_file", "file", "project_name"}
 
-// NotInEnvironment are those that give a promise up (B5, B6), or what keeps one (B13), or a
-// credential away (B33):
+// NotInEnvironment are those that give a promise up (B5, B6), or what keeps one (B13, B46), or
+// a credential away (B33):
 // who types it or wrote it down does that, not an environment that a project or a CI system
 // sets.
 var NotInEnvironment = map[string]string{
@@ -74,6 +76,7 @@ var NotInEnvironment = map[string]string{
 
 	"kernels":        "write `kernels: {sandboxed: [gvisor]}` in your settings file",
 	"podman":         "write `podman: {cgroup_v1: true}` in your settings file",
+	"vm_kit":         "run `workshop vm setup`, which writes it into your settings file",
 	"runtimes":       "write `runtimes: [NAME]` in your settings file",
 	"without_limits": "write `--without-limits`, or `without_limits: true` in your settings file",
 }
@@ -222,6 +225,9 @@ func (env *Env) Set(values map[string]any, from EngineFrom) error {
 		return err
 	}
 	if s.Kernels, err = kernelSettings(values["kernels"]); err != nil {
+		return err
+	}
+	if s.VMKit, err = kitSetting(text("vm_kit")); err != nil {
 		return err
 	}
 	if values["wait_timeout"] != nil {

@@ -187,6 +187,7 @@ A flag wins over the environment, the environment over
 | kernels | | |
 | podman | | |
 | runtimes | | |
+| vm_kit | | |
 | secrets_on_disk | WORKSHOP_SECRETS_ON_DISK | --secrets-on-disk |
 | without_limits | | --without-limits |
 | | | --credentials |

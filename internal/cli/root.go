@@ -111,7 +111,7 @@ func verbs(p *command.Program) []*cobra.Command {
 		in("run", lifecycle.Up(p), lifecycle.Down(p), lifecycle.Ls(p), lifecycle.Ps(p), lifecycle.Logs(p), lifecycle.Restart(p), lifecycle.Port(p), lifecycle.Ports(p), lifecycle.Wait(p), lifecycle.Prune(p), lifecycle.Broker(p), model.Serve(p),
 			worker.Run(p)),
 		in("use", worker.Exec(p), worker.Shell(p), worker.Cp(p), firewall.Command(p), tools.Call(p), tools.Command(p), tools.MCP(p)),
-		in("more", credential.Command(p), check.Explain(p), check.Doctor(p), check.Capabilities(p), check.Verify(p), versionCommand(p)),
+		in("more", credential.Command(p), check.Explain(p), check.Doctor(p), check.Capabilities(p), check.Verify(p), check.VM(p), versionCommand(p)),
 	)
 }
 

@@ -26,7 +26,7 @@ var defaultSet = sync.OnceValue(func() *Set {
 		all = append(all, sub)
 	}
 	s := NewSet(all)
-	s.installed, s.dirs = Installed, programDirs()
+	s.installed, s.dirs = Installed, ProgramDirs()
 	return s
 })
 
@@ -34,9 +34,10 @@ var defaultSet = sync.OnceValue(func() *Set {
 // of the embedded one if it is the same, which its hash says: it needn't be unpacked.
 const Installed = "/usr/libexec/workshop/workshop-init"
 
-// programDirs are where archives and packages have the packed program for the other
-// architecture: with this program, and in libexec/workshop of its installation.
-func programDirs() []string {
+// ProgramDirs are where archives and packages have other programs of ours, such as the packed
+// one for the other architecture: with this program, and in libexec/workshop of its
+// installation.
+func ProgramDirs() []string {
 	self, err := os.Executable()
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)

@@ -4,6 +4,7 @@ package vm_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,9 +18,11 @@ import (
 
 	"github.com/llmdo/workshop/internal/carrier"
 	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/vm"
 	"github.com/llmdo/workshop/internal/vm/guest"
 	"github.com/llmdo/workshop/internal/vm/kit"
 	"github.com/llmdo/workshop/internal/vm/monitor"
+	"github.com/llmdo/workshop/internal/vm/report"
 )
 
 // TestMain: this program is the init of hostile guests, too. Its last bytes say of which.
@@ -139,15 +142,35 @@ func spec(t *testing.T, dir string) monitor.Spec {
 		MemoryMiB: 256, CPUs: 1, TSCkHz: p.TSCkHz}
 }
 
+// run runs a command of workshop-vm.
+func run(t *testing.T, wantCode int, args ...string) (a report.Answer) {
+	t.Helper()
+	var out, errs strings.Builder
+	if code := vm.Main(args, &out, &errs); code != wantCode {
+		t.Fatalf("%v: exit code %d, want %d: %s%s", args, code, wantCode, out.String(), errs.String())
+	}
+	if wantCode == 2 {
+		return a
+	}
+	if err := json.Unmarshal([]byte(out.String()), &a); err != nil {
+		t.Fatalf("%v: %v: %s", args, err, out.String())
+	}
+	return a
+}
+
 // A guest of a kit boots, says that it is ready, and powers off when its carrier ends.
 func TestBoots(t *testing.T) {
-	dir := ourKit(t)
-	r, err := monitor.Check(t.Context(), dir, monitor.TCG)
-	if err != nil {
+	tree, program := needs(t), filepath.Join(t.TempDir(), "init")
+	if err := testutil.Init(program); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("QEMU %s, %d files, %d MB; kernel %s; ready after %v", r.QEMU.Version, r.QEMU.Files, r.QEMU.Size>>20, r.Kit.Kernel.Release, r.Ready.Round(time.Millisecond))
-	m, err := monitor.Boot(t.Context(), spec(t, dir), time.Minute)
+	made := run(t, 0, "kit", "--tree", tree, "--init", program, "--dir", t.TempDir())
+	a := run(t, 0, "check", "--emulate", "--kit", made.Dir)
+	if a.QEMU == nil || a.Kit == nil || a.Kit.Kernel != made.Kit.Kernel || a.Ready <= 0 {
+		t.Fatalf("got %+v", a)
+	}
+	t.Logf("QEMU %s, %d files, %d MB; kernel %s; ready after %v", a.QEMU.Version, a.QEMU.Files, a.QEMU.Size>>20, a.Kit.Kernel.Release, a.Ready.Round(time.Millisecond))
+	m, err := monitor.Boot(t.Context(), spec(t, made.Dir), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,6 +178,34 @@ func TestBoots(t *testing.T) {
 	m.Stop()
 	if took := time.Since(began); took >= monitor.PowerOff {
 		t.Errorf("it was killed after %v, and did not power off", took)
+	}
+}
+
+// B13: what this machine's KVM is doesn't change between two commands; emulation is refused.
+func TestKVM(t *testing.T) {
+	p, err := monitor.ThisProcessor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCode := 0
+	if p.Hardware("me") != nil {
+		wantCode = 1
+	}
+	if a := run(t, wantCode, "kvm"); a.Refused != (wantCode == 1) || (a.Problem != "") != a.Refused {
+		t.Errorf("got %+v", a)
+	}
+	if wantCode == 0 {
+		return // the next boots
+	}
+	if a := run(t, 1, "check", "--kit", "/nowhere"); !a.Refused || !strings.Contains(a.Problem, "(B13)") {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// A wrong command line is told, and nothing is done.
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{{}, {"run"}, {"kit"}, {"kit", "--tree", "/"}, {"check"}, {"check", "--kit", "/x", "more"}, {"kvm", "--emulate"}, {"qemu", "more"}} {
+		run(t, 2, args...)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"os/user"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -20,12 +22,16 @@ import (
 	"github.com/llmdo/workshop/internal/vm/report"
 )
 
-const usage = `usage: workshop-vm kit --tree DIR [--release RELEASE] --init FILE --dir DIR
+const usage = `usage: workshop-vm qemu [--emulate]
+       workshop-vm kvm
+       workshop-vm kit --tree DIR [--release RELEASE] --init FILE --dir DIR
        workshop-vm check --kit DIR [--emulate]
 `
 
 // commands by name.
 var commands = map[string]func(ctx context.Context, args []string, stderr io.Writer) (report.Answer, error){
+	"qemu":  findQEMU,
+	"kvm":   proveKVM,
 	"kit":   makeKit,
 	"check": check,
 }
@@ -47,8 +53,8 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		a.Problem = err.Error()
-		if hinted, ok := errors.AsType[*monitor.NoHardwareError](err); ok {
-			a.Hint = hinted.Do
+		if m, ok := errors.AsType[*monitor.MissingError](err); ok {
+			a.Hint, a.Root = m.Hint, m.Root
 		}
 	}
 	if json.NewEncoder(stdout).Encode(a) != nil || err != nil {
@@ -64,13 +70,58 @@ func parse(f *flag.FlagSet, args []string, stderr io.Writer, required ...*string
 	if f.Parse(args) != nil {
 		return errUsage
 	}
-	for _, value := range required {
-		if *value == "" || f.NArg() > 0 {
-			f.Usage()
-			return errUsage
-		}
+	if f.NArg() > 0 || slices.ContainsFunc(required, func(value *string) bool { return *value == "" }) {
+		f.Usage()
+		return errUsage
 	}
 	return nil
+}
+
+// emulated is the flag of commands that are about a machine with KVM else.
+func emulated(f *flag.FlagSet) func() monitor.Accelerator {
+	emulate := f.Bool("emulate", false, "without KVM")
+	return func() monitor.Accelerator {
+		if *emulate {
+			return monitor.TCG
+		}
+		return monitor.KVM
+	}
+}
+
+// findQEMU looks for QEMU.
+func findQEMU(ctx context.Context, args []string, stderr io.Writer) (a report.Answer, err error) {
+	f := flag.NewFlagSet("qemu", flag.ContinueOnError)
+	accelerator := emulated(f)
+	if err := parse(f, args, stderr); err != nil {
+		return a, err
+	}
+	a.QEMU, err = monitor.FindQEMU(ctx, accelerator())
+	return a, err
+}
+
+// proveKVM looks whether KVM is hardware, without a guest.
+func proveKVM(_ context.Context, args []string, stderr io.Writer) (a report.Answer, err error) {
+	if err := parse(flag.NewFlagSet("kvm", flag.ContinueOnError), args, stderr); err != nil {
+		return a, err
+	}
+	_, a.Refused, err = processor(monitor.KVM)
+	return a, err
+}
+
+// processor is this machine's; it is refused if KVM is wanted and isn't hardware.
+func processor(a monitor.Accelerator) (p monitor.Processor, refused bool, err error) {
+	p, err = monitor.ThisProcessor()
+	if err != nil || a != monitor.KVM {
+		return p, false, err
+	}
+	name := "USER"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if missing := p.Hardware(name); missing != nil {
+		return p, true, missing
+	}
+	return p, false, nil
 }
 
 // maxInit bounds the size of workshop-init, in bytes.
@@ -86,12 +137,16 @@ func makeKit(_ context.Context, args []string, stderr io.Writer) (a report.Answe
 	if err := parse(f, args, stderr, tree, init, dir); err != nil {
 		return a, err
 	}
+	a.Hint = "name an unpacked package of a kernel: `workshop vm setup --kernel DIR`"
 	root, err := os.OpenRoot(*tree)
 	if err != nil {
 		return a, err
 	}
 	defer root.Close()
 	source, err := kit.Find(root.FS(), *release)
+	if errors.Is(err, kit.ErrSeveral) {
+		a.Hint = "choose one of them: `workshop vm setup --release RELEASE`"
+	}
 	if err != nil {
 		return a, fmt.Errorf("%s: %w", *tree, err)
 	}
@@ -103,22 +158,34 @@ func makeKit(_ context.Context, args []string, stderr io.Writer) (a report.Answe
 	if err != nil {
 		return a, fmt.Errorf("%s: %w", *tree, err)
 	}
-	a.Kit = &made.Kit
+	a.Kit, a.Hint = &made.Kit, ""
 	a.Dir, err = made.Write(*dir)
 	return a, err
 }
 
 // check boots a guest of a kit.
-func check(ctx context.Context, args []string, stderr io.Writer) (report.Answer, error) {
+func check(ctx context.Context, args []string, stderr io.Writer) (a report.Answer, err error) {
 	f := flag.NewFlagSet("check", flag.ContinueOnError)
 	dir := f.String("kit", "", "directory of the kit")
-	emulate := f.Bool("emulate", false, "without KVM")
+	accelerator := emulated(f)
 	if err := parse(f, args, stderr, dir); err != nil {
-		return report.Answer{}, err
+		return a, err
 	}
-	accelerator := monitor.KVM
-	if *emulate {
-		accelerator = monitor.TCG
+	p, refused, err := processor(accelerator())
+	if err != nil {
+		a.Refused = refused
+		return a, err
 	}
-	return monitor.Check(ctx, *dir, accelerator)
+	if a.QEMU, err = monitor.FindQEMU(ctx, accelerator()); err != nil {
+		return a, err
+	}
+	k, err := kit.Open(*dir)
+	if err != nil {
+		return a, err
+	}
+	a.Kit, a.Dir = &k, *dir
+	a.Ready, err = monitor.Check(ctx, *dir, accelerator(), p)
+	// A guest that doesn't start with KVM: what KVM is claimed to be isn't so.
+	a.Refused = err != nil && accelerator() == monitor.KVM && ctx.Err() == nil
+	return a, err
 }

@@ -70,7 +70,7 @@ func (s *System) CommandLine(line string) string {
 }
 
 // withoutProject are the verbs that read no project.
-var withoutProject = []string{"capabilities", "credential", "doctor", "explain", "init"}
+var withoutProject = []string{"capabilities", "credential", "doctor", "explain", "init", "vm"}
 
 func (s *System) projectFlags() string {
 	if s.Env == nil {

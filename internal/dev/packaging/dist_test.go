@@ -99,13 +99,21 @@ func TestDist(t *testing.T) {
 // otherInit is the file of workshop-init for the other architecture.
 var otherInit = "workshop-init-linux-" + map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH] + `\.zst`
 
+// machines is the program of virtual machines, which amd64 alone has.
+func machines(dir string) []string {
+	if runtime.GOARCH != "amd64" {
+		return nil
+	}
+	return []string{dir + "workshop-vm"}
+}
+
 // installed are the files of packages; those of zsh have other places in each.
-var installed = []string{
-	`usr/bin/(workshop|llmdo)`, `usr/libexec/workshop/workshop-init`, `usr/libexec/workshop/` + otherInit, `usr/libexec/docker/cli-plugins/docker-workshop`,
+var installed = append(machines("usr/libexec/workshop/"),
+	`usr/bin/(workshop|llmdo)`, `usr/libexec/workshop/workshop-init`, `usr/libexec/workshop/`+otherInit, `usr/libexec/docker/cli-plugins/docker-workshop`,
 	`usr/share/man/man1/(workshop|llmdo)(-[a-z-]+)*\.1\.gz`, `usr/share/bash-completion/completions/(workshop|llmdo)`,
 	`usr/share/fish/vendor_completions\.d/(workshop|llmdo)\.fish`, `usr/share/workshop/apparmor`,
 	`usr/share/doc/workshop/(copyright|README\.md|CHANGELOG\.md)`, `usr/share/doc/workshop/docs/.*\.md`, `usr/share/doc/workshop/examples/.*`,
-}
+)
 
 // matches reports names that no pattern has, and patterns that have no name.
 func matches(t *testing.T, names, patterns []string) {
@@ -139,10 +147,10 @@ func archive(t *testing.T, file string) {
 		}
 	}
 	top := "workshop_0.1.2_linux_" + runtime.GOARCH + "/"
-	matches(t, names, []string{
-		top + `(workshop|llmdo)`, top + otherInit, top + `man/(workshop|llmdo)(-[a-z-]+)*\.1`, top + `completions/(_?(workshop|llmdo)|(workshop|llmdo)\.(bash|fish|ps1))`,
-		top + `(LICENSE|README\.md|CHANGELOG\.md)`, top + `docs/.*\.md`, top + `examples/.*`,
-	})
+	matches(t, names, append(machines(top),
+		top+`(workshop|llmdo)`, top+otherInit, top+`man/(workshop|llmdo)(-[a-z-]+)*\.1`, top+`completions/(_?(workshop|llmdo)|(workshop|llmdo)\.(bash|fish|ps1))`,
+		top+`(LICENSE|README\.md|CHANGELOG\.md)`, top+`docs/.*\.md`, top+`examples/.*`,
+	))
 }
 
 // dist runs `make dist` in a copy of the source, and returns what it made.

@@ -23,8 +23,11 @@ type Source struct {
 // second.
 var moduleDirs = []string{"usr/lib/modules", "lib/modules"}
 
+// ErrSeveral is the error of a tree with more than one kernel.
+var ErrSeveral = errors.New("several kernels")
+
 // Find looks for a kernel in a tree: the root of a machine, or an unpacked package of its
-// distribution. Without a release there must be one alone; the error lists several.
+// distribution. Without a release there must be one alone; else the error is [ErrSeveral] and lists them.
 func Find(tree fs.FS, release string) (Source, error) {
 	all := map[string]Source{}
 	for _, dir := range moduleDirs {
@@ -54,7 +57,7 @@ func Find(tree fs.FS, release string) (Source, error) {
 	case len(all) == 0:
 		return Source{}, errors.New("no kernel with modules: no boot/vmlinuz-RELEASE beside lib/modules/RELEASE/kernel")
 	case release == "" && len(all) > 1:
-		return Source{}, fmt.Errorf("several kernels: %s", strings.Join(names, ", "))
+		return Source{}, fmt.Errorf("%w: %s", ErrSeveral, strings.Join(names, ", "))
 	case release == "":
 		release = names[0]
 	}

@@ -19,25 +19,26 @@ const (
 // checkMemory is the memory of a guest that is only booted, in MiB.
 const checkMemory = 256
 
-// Check proves that a kit boots on this machine: with KVM of the processor, or emulated.
-func Check(ctx context.Context, dir string, a Accelerator) (r report.Answer, err error) {
-	p, err := ThisProcessor()
+// FindQEMU returns this machine's QEMU, whose files it reads.
+func FindQEMU(ctx context.Context, a Accelerator) (*report.QEMU, error) {
+	system := os.DirFS("/")
+	if err := missingQEMU(system); err != nil {
+		return nil, err
+	}
+	version, err := Version(ctx)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	if a == KVM {
-		if err := p.Hardware(); err != nil {
-			return r, err
-		}
-	}
-	if r.QEMU, err = findQEMU(ctx, a); err != nil {
-		return r, err
-	}
-	k, err := kit.Open(dir)
+	c, err := FindClosure(system, a)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	r.Dir, r.Kit = dir, &k
+	return &report.QEMU{Path: Program, Version: version, Files: len(c.Files), Size: c.Size, SHA256: c.SHA256}, nil
+}
+
+// Check proves that a kit boots on this machine: with KVM of the processor, or emulated. It
+// returns the time until the guest was ready.
+func Check(ctx context.Context, dir string, a Accelerator, p Processor) (ready time.Duration, err error) {
 	timeout := kvmTimeout
 	if a == TCG {
 		timeout = tcgTimeout
@@ -46,21 +47,9 @@ func Check(ctx context.Context, dir string, a Accelerator) (r report.Answer, err
 	m, err := Boot(ctx, Spec{Accelerator: a, Kernel: filepath.Join(dir, kit.Vmlinux), Initramfs: filepath.Join(dir, kit.Initramfs),
 		MemoryMiB: checkMemory, CPUs: 1, TSCkHz: p.TSCkHz}, timeout)
 	if err != nil {
-		return r, err
+		return 0, err
 	}
-	r.Ready = time.Since(began)
+	ready = time.Since(began)
 	m.Stop()
-	return r, nil
-}
-
-func findQEMU(ctx context.Context, a Accelerator) (*report.QEMU, error) {
-	version, err := Version(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c, err := FindClosure(os.DirFS("/"), a)
-	if err != nil {
-		return nil, err
-	}
-	return &report.QEMU{Path: Program, Version: version, Files: len(c.Files), Size: c.Size, SHA256: c.SHA256}, nil
+	return ready, nil
 }

@@ -53,19 +53,21 @@ func ReadProcessor(root fs.FS, device error) (Processor, error) {
 	return p, nil
 }
 
-// NoHardwareError is why this machine runs no virtual machine in hardware (B13).
-type NoHardwareError struct {
+// MissingError is what a machine lacks.
+type MissingError struct {
 	Why string
-	// Do is what a person can do; empty: nothing on this machine.
-	Do string
+	// Hint is what a person can do, and Root a line to run as root; empty: nothing here.
+	Hint, Root string
 }
 
 // Error implements error.
-func (e *NoHardwareError) Error() string { return "no virtual machines in hardware (B13): " + e.Why }
+func (e *MissingError) Error() string { return e.Why }
 
-// Hardware returns a [NoHardwareError] unless KVM on this machine is the processor's own
-// virtualization, as far as can be told without booting a guest.
-func (p Processor) Hardware() error {
+// Hardware returns what is missing unless KVM on this machine is the processor's own
+// virtualization, as far as can be told without booting a guest; nil: nothing. user is who
+// would run it.
+func (p Processor) Hardware(user string) *MissingError {
+	const firmware = "turn virtualization on in the firmware"
 	own := map[string]string{"kvm_intel": "vmx", "kvm_amd": "svm"}
 	flag := ""
 	for _, name := range p.Modules {
@@ -73,23 +75,24 @@ func (p Processor) Hardware() error {
 			flag = own[name]
 		}
 	}
+	why, hint, root := "", "", ""
 	switch {
 	case slices.Contains(p.Modules, "kvm_pvm"):
-		return &NoHardwareError{Why: "/dev/kvm is the module kvm_pvm, which is emulation: this machine is virtual itself, and its processor passes no virtualization on",
-			Do: "Use a machine whose processor has vmx or svm"}
+		why = "/dev/kvm is of the module kvm_pvm, which is emulation: this machine is virtual itself, and its processor has no virtualization to pass on"
 	case errors.Is(p.Device, fs.ErrNotExist) && flag == "":
-		return &NoHardwareError{Why: "there is no /dev/kvm, and neither module kvm_intel nor kvm_amd is loaded",
-			Do: "Turn virtualization on in the firmware, then as root: `modprobe kvm_intel || modprobe kvm_amd`"}
+		why, hint, root = "there is no /dev/kvm, and neither module kvm_intel nor kvm_amd is loaded", firmware, "modprobe kvm_intel || modprobe kvm_amd"
 	case errors.Is(p.Device, fs.ErrPermission):
-		return &NoHardwareError{Why: "/dev/kvm is not yours to open", Do: "As root: `usermod -aG kvm USER`, then log in again"}
+		why, hint, root = "/dev/kvm is not yours to open", "log in again after the line for root", "usermod -aG kvm "+user
 	case p.Device != nil:
-		return &NoHardwareError{Why: p.Device.Error()}
+		why = p.Device.Error()
 	case flag == "":
-		return &NoHardwareError{Why: "what serves /dev/kvm is neither module kvm_intel nor kvm_amd"}
+		why = "what serves /dev/kvm is neither module kvm_intel nor kvm_amd"
 	case !slices.Contains(p.Flags, flag):
-		return &NoHardwareError{Why: "the processor has no " + flag, Do: "Turn virtualization on in the firmware"}
+		why, hint = "the processor has no "+flag, firmware
+	default:
+		return nil
 	}
-	return nil
+	return &MissingError{Why: "no virtual machines in hardware (B13): " + why, Hint: hint, Root: root}
 }
 
 // ThisProcessor is [ReadProcessor] of this machine.

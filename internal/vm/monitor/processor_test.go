@@ -1,8 +1,8 @@
 package monitor
 
 import (
-	"errors"
 	"io/fs"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -11,6 +11,7 @@ import (
 
 // B13: what isn't the processor's own virtualization is emulation, and said to be.
 func TestHardware(t *testing.T) {
+	const pvm = "/dev/kvm is of the module kvm_pvm, which is emulation: this machine is virtual itself, and its processor has no virtualization to pass on"
 	missing, closed := &fs.PathError{Op: "open", Path: "/dev/kvm", Err: fs.ErrNotExist}, &fs.PathError{Op: "open", Path: "/dev/kvm", Err: fs.ErrPermission}
 	for _, c := range []struct {
 		name string
@@ -20,9 +21,9 @@ func TestHardware(t *testing.T) {
 		{"Intel", Processor{Modules: []string{"kvm_intel"}, Flags: []string{"fpu", "vmx"}}, ""},
 		{"AMD", Processor{Modules: []string{"kvm_amd"}, Flags: []string{"svm"}}, ""},
 		{"pvm", Processor{Modules: []string{"kvm_pvm"}, Flags: []string{"vmx", "svm"}},
-			"/dev/kvm is the module kvm_pvm, which is emulation: this machine is virtual itself, and its processor passes no virtualization on"},
+			pvm},
 		{"pvm and Intel", Processor{Modules: []string{"kvm_intel", "kvm_pvm"}, Flags: []string{"vmx"}},
-			"/dev/kvm is the module kvm_pvm, which is emulation: this machine is virtual itself, and its processor passes no virtualization on"},
+			pvm},
 		{"nothing", Processor{Device: missing}, "there is no /dev/kvm, and neither module kvm_intel nor kvm_amd is loaded"},
 		{"no device", Processor{Device: missing, Modules: []string{"kvm_intel"}, Flags: []string{"vmx"}}, "open /dev/kvm: file does not exist"},
 		{"another's", Processor{Device: closed, Modules: []string{"kvm_intel"}, Flags: []string{"vmx"}}, "/dev/kvm is not yours to open"},
@@ -31,14 +32,22 @@ func TestHardware(t *testing.T) {
 		{"no flag", Processor{Modules: []string{"kvm_intel"}}, "the processor has no vmx"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err, got := c.p.Hardware(), ""
-			if no, ok := errors.AsType[*NoHardwareError](err); ok {
-				got = no.Why
+			got := ""
+			if missing := c.p.Hardware("me"); missing != nil {
+				got = strings.TrimPrefix(missing.Why, "no virtual machines in hardware (B13): ")
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" || (err == nil) != (c.want == "") {
-				t.Errorf("%v\n%s", err, diff)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A line for root is one that can be pasted.
+func TestHardwareForRoot(t *testing.T) {
+	closed := Processor{Device: fs.ErrPermission, Modules: []string{"kvm_amd"}, Flags: []string{"svm"}}
+	if got := closed.Hardware("me").Root; got != "usermod -aG kvm me" {
+		t.Errorf("got %q", got)
 	}
 }
 

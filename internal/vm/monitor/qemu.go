@@ -85,6 +85,25 @@ func FindClosure(root fs.FS, a Accelerator) (Closure, error) {
 	return c, nil
 }
 
+// missingQEMU says how QEMU is installed on a system whose root is given, if it isn't there.
+func missingQEMU(root fs.FS) error {
+	exists := func(name string) bool {
+		_, err := fs.Stat(root, strings.TrimPrefix(name, "/"))
+		return err == nil
+	}
+	if exists(Program) {
+		return nil
+	}
+	m := &MissingError{Why: "no QEMU: there is no " + Program, Hint: fmt.Sprintf("install QEMU %d.%d or later, with its microvm for x86-64", Oldest[0], Oldest[1])}
+	switch {
+	case exists("/usr/bin/apt-get"):
+		m.Root = "apt-get install --no-install-recommends qemu-system-x86"
+	case exists("/usr/bin/dnf"):
+		m.Root = "dnf install qemu-system-x86-core"
+	}
+	return m
+}
+
 // walker collects files with their hashes.
 type walker struct {
 	root   fs.FS

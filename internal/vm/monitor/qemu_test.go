@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -133,6 +134,22 @@ func TestClosureIsRefused(t *testing.T) {
 	many["usr/lib64/libb.so"].Data = elfFile(elf.EM_X86_64, "", "l")
 	if _, err := FindClosure(many, KVM); err == nil || !strings.HasSuffix(err.Error(), "more than 256 files are needed") {
 		t.Errorf("a long chain: %v", err)
+	}
+}
+
+func TestMissingQEMU(t *testing.T) {
+	for manager, want := range map[string]string{
+		"usr/bin/apt-get": "apt-get install --no-install-recommends qemu-system-x86",
+		"usr/bin/dnf":     "dnf install qemu-system-x86-core",
+		"usr/bin/other":   "",
+	} {
+		m, ok := errors.AsType[*MissingError](missingQEMU(fstest.MapFS{manager: {}}))
+		if !ok || m.Root != want || m.Hint == "" {
+			t.Errorf("%s: got %+v, want the line %q", manager, m, want)
+		}
+	}
+	if err := missingQEMU(system()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -47,9 +47,13 @@ type QEMU struct {
 
 // Answer is what a command of workshop-vm found, as far as it came.
 type Answer struct {
-	// Problem is why it failed; empty: it didn't. Hint is what a person can do about it.
+	// Problem is why it failed; empty: it didn't.
 	Problem string `json:"problem,omitempty"`
-	Hint    string `json:"hint,omitempty"`
+	// Refused: the machine can't keep B13.
+	Refused bool `json:"refused,omitempty"`
+	// Hint is what a person can do about it, and Root a line to run as root.
+	Hint string `json:"hint,omitempty"`
+	Root string `json:"root,omitempty"`
 	// Dir is the directory of the kit.
 	Dir  string `json:"dir,omitempty"`
 	Kit  *Kit   `json:"kit,omitempty"`
