@@ -323,11 +323,11 @@ func TestOtherRuntime(t *testing.T) {
 // TestReports: a container that says nothing, or what is not valid, is refused.
 func TestReports(t *testing.T) {
 	var all Reports
-	const text = `limits="1024 0 0.5 256" end=""`
+	const text = "limits=1024 0 0.5 256\x1fend=\x1f"
 	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", "", "coder said nothing of its container before it was ready: remove it with `workshop down`, and run `workshop up` again"},
-		{"not fields", "{", "what coder said of its container is not valid: after \"{\": invalid syntax: remove it with `workshop down`, and run `workshop up` again"},
-		{"cut", `limits="1024 0 0.5 256"`, "what coder said of its container is not valid: after \"\": invalid syntax: remove it with `workshop down`, and run `workshop up` again"},
+		{"not fields", "{", "what coder said of its container is not valid: it is cut at \"{\": remove it with `workshop down`, and run `workshop up` again"},
+		{"cut", "limits=1024 0 0.5 256\x1f", "what coder said of its container is not valid: it is cut at \"\": remove it with `workshop down`, and run `workshop up` again"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, _, err := all.Add("coder", "", tt.text, Info{}); err == nil || err.Error() != tt.want {

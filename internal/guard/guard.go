@@ -291,7 +291,7 @@ func (g *Guard) Run(ctx context.Context) error {
 			return panics.Err()
 		}
 	}
-	if _, err := io.WriteString(out, made.Line()+"READY\n"); err != nil {
+	if _, err := io.WriteString(out, made.Line(made.Mountinfo())+"READY\n"); err != nil {
 		return err
 	}
 	<-ctx.Done()

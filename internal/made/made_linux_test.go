@@ -11,7 +11,7 @@ import (
 
 // TestLine: what is read here is what /proc says.
 func TestLine(t *testing.T) {
-	text, prefixed := strings.CutPrefix(Line(), Prefix)
+	text, prefixed := strings.CutPrefix(Line(Mountinfo()), Prefix)
 	if !prefixed || strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "\n") {
 		t.Fatalf("not one line: %q", text)
 	}
@@ -51,13 +51,13 @@ func TestLine(t *testing.T) {
 func BenchmarkLine(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		_ = Line()
+		_ = Line(Mountinfo())
 	}
 }
 
 func BenchmarkParse(b *testing.B) {
 	b.ReportAllocs()
-	text := strings.TrimSuffix(strings.TrimPrefix(Line(), Prefix), "\n")
+	text := strings.TrimSuffix(strings.TrimPrefix(Line(Mountinfo()), Prefix), "\n")
 	for b.Loop() {
 		if _, err := Parse(text); err != nil {
 			b.Fatal(err)

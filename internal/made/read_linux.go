@@ -1,7 +1,6 @@
 package made
 
 import (
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -33,14 +32,14 @@ var families = []struct {
 
 // Line reads what this process's container is: one line for stdout, with its end. Texts of
 // the kernel are handed on as they are: a container begins as a cold program that has a part
-// of a CPU, and whoever compares it is neither.
-func Line() string {
+// of a CPU, and whoever compares it is neither. So mountinfo, which is /proc/self/mountinfo,
+// is read once in it ([Mountinfo]).
+func Line(mountinfo string) string {
 	l := line{text: append(make([]byte, 0, 16<<10), Prefix...)}
-	mountinfo := procinfo.Read("/proc/self/mountinfo")
 	l.add("mountinfo", mountinfo)
 	l.add("status", procinfo.Read("/proc/self/status"))
-	if e, err := cgroup.LimitsOn(os.Getpid(), mountinfo); err == nil {
-		l.add("limits", fmt.Sprint(e.Memory, e.Swap, e.CPUs, e.PIDs))
+	if is, err := readLimits(os.Getpid(), mountinfo); err == nil {
+		l.add("limits", is.line())
 	}
 	for _, r := range rlimits {
 		var is unix.Rlimit
@@ -61,17 +60,22 @@ func Line() string {
 	}
 	l.kernel()
 	l.add(end, "")
-	l.text[len(l.text)-1] = '\n'
-	return string(l.text)
+	return string(append(l.text, '\n'))
 }
+
+// Mountinfo reads the mounts of this process for [Line]; "" if they can't be read.
+func Mountinfo() string { return procinfo.Read("/proc/self/mountinfo") }
 
 // line is one that is being written.
 type line struct{ text []byte }
 
 func (l *line) add(key, value string) {
 	l.text = append(append(l.text, key...), '=')
-	l.text = append(strconv.AppendQuote(l.text, value), ' ')
+	l.text = append(append(l.text, lines.Replace(value)...), endField...)
 }
+
+// lines replaces the ends of lines. A separator in a value is something else, and differs.
+var lines = strings.NewReplacer("\n", endLine, endLine, "?", endField, "?")
 
 // kernel adds what the kernel of this process is, and its namespaces.
 func (l *line) kernel() {
@@ -113,7 +117,11 @@ func ReadArgs(pid int) []string {
 
 // ReadLimits reads the limits of a process's control groups, where these are visible.
 func ReadLimits(pid int) (*Limits, error) {
-	e, err := cgroup.LimitsOn(pid, procinfo.Read("/proc/self/mountinfo"))
+	return readLimits(pid, Mountinfo())
+}
+
+func readLimits(pid int, mountinfo string) (*Limits, error) {
+	e, err := cgroup.LimitsOn(pid, mountinfo)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@
 package made
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,8 +18,12 @@ import (
 )
 
 // Prefix begins the line of stdout that has the report, before READY. Fields follow it, as
-// key="value" with a space between them, in Go's quotes; a list is a key more than once.
+// key=value; a list is a key more than once.
 const Prefix = "MADE "
+
+// A field is ended by ASCII's unit separator, a line of its value by the record separator:
+// with Go's quotes, half of the time went into these.
+const endField, endLine = "\x1f", "\x1e"
 
 // end is the key of the last field: a line that was cut lacks it.
 const end = "end"
@@ -94,28 +99,25 @@ func Parse(text string) (*Report, error) {
 	}
 	var exist []string
 	for {
-		key, rest, _ := strings.Cut(text, "=")
-		quoted, err := strconv.QuotedPrefix(rest)
-		if err != nil {
-			return nil, fmt.Errorf("after %.80q: %w", key, err)
+		field, rest, ended := strings.Cut(text, endField)
+		if !ended {
+			return nil, fmt.Errorf("it is cut at %.80q", field)
 		}
-		value, err := strconv.Unquote(quoted)
-		switch {
-		case err != nil:
-		case key == "exists":
-			exist = append(exist, value)
-		case key == end:
+		key, value, _ := strings.Cut(field, "=")
+		switch key {
+		case end:
 			r.Unmasked = slices.DeleteFunc(exist, func(p string) bool {
 				return slices.ContainsFunc(r.Mounts, func(m Mount) bool { return m.Target == p })
 			})
 			return r, nil
+		case "exists":
+			exist = append(exist, value)
 		default:
-			err = r.set(key, value)
+			if err := r.set(key, strings.ReplaceAll(value, endLine, "\n")); err != nil {
+				return nil, fmt.Errorf("%.200q: %w", field, err)
+			}
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s=%.200s: %w", key, quoted, err)
-		}
-		text = strings.TrimPrefix(rest[len(quoted):], " ")
+		text = rest
 	}
 }
 
@@ -138,13 +140,15 @@ func (r *Report) set(key, value string) (err error) {
 	case "mountinfo":
 		r.mounts(procinfo.Reachable(procinfo.Mounts(value)))
 	case "limits":
-		l := &Limits{}
-		_, err = fmt.Sscan(value, &l.Memory, &l.Swap, &l.CPUs, &l.PIDs)
-		r.Limits = l
+		r.Limits, err = parseLimits(value)
 	case "rlimit":
-		var soft, hard uint64
-		_, err = fmt.Sscan(rest, &soft, &hard)
-		r.Rlimits[name] = [2]uint64{soft, hard}
+		soft, hard, _ := strings.Cut(rest, " ")
+		var is [2]uint64
+		is[0], err = strconv.ParseUint(soft, 10, 64)
+		if err == nil {
+			is[1], err = strconv.ParseUint(hard, 10, 64)
+		}
+		r.Rlimits[name] = is
 	case "socket":
 		r.Sockets[name] = rest
 	case "device":
@@ -155,6 +159,24 @@ func (r *Report) set(key, value string) (err error) {
 		err = errors.New("unknown")
 	}
 	return err
+}
+
+// line is the value of a field.
+func (l *Limits) line() string {
+	return fmt.Sprint(l.Memory, l.Swap, l.CPUs, l.PIDs)
+}
+
+func parseLimits(line string) (*Limits, error) {
+	l, f := &Limits{}, strings.Split(line, " ")
+	if len(f) != 4 {
+		return nil, errors.New("not four numbers")
+	}
+	var errs [4]error
+	l.Memory, errs[0] = strconv.ParseInt(f[0], 10, 64)
+	l.Swap, errs[1] = strconv.ParseInt(f[1], 10, 64)
+	l.CPUs, errs[2] = strconv.ParseFloat(f[2], 64)
+	l.PIDs, errs[3] = strconv.ParseInt(f[3], 10, 64)
+	return l, cmp.Or(errs[:]...)
 }
 
 func (r *Report) mounts(all []procinfo.Mount) {

@@ -1,19 +1,23 @@
 package made
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
+// fields is a line of fields.
+func fields(all ...string) string {
+	return strings.ReplaceAll(strings.Join(all, endField)+endField, "\n", endLine)
+}
+
 // TestParse_Fields: every field becomes what is compared.
 func TestParse_Fields(t *testing.T) {
 	mountinfo := "1 0 0:1 / / ro - overlay o rw\n2 1 0:2 / /tmp rw,nosuid,nodev,noexec - tmpfs t rw,size=64k\n3 1 0:3 /null /proc/keys rw - devtmpfs d rw\n"
-	got, err := Parse(fmt.Sprintf(`mountinfo=%q status="Name:\ta\nUid:\t1\t1\t1\t1\n" limits="1024 -1 0.5 64" rlimit="nofile 1 2" `+
-		`exists="/proc/kcore" exists="/proc/keys" device="null" device="tty" interface="lo" socket="AF_ALG EPERM" boot_id="b\n" version="v\n" `+
-		`uid_map="         0       1000          1\n 1 2 3\n" gid_map="0 0 1\n" namespace="net net:[1]" end=""`, mountinfo))
+	got, err := Parse(fields("mountinfo="+mountinfo, "status=Name:\ta\nUid:\t1\t1\t1\t1\n", "limits=1024 -1 0.5 64", "rlimit=nofile 1 2",
+		"exists=/proc/kcore", "exists=/proc/keys", "device=null", "device=tty", "interface=lo", "socket=AF_ALG EPERM", "boot_id=b\n", "version=v\n",
+		"uid_map=         0       1000          1\n 1 2 3\n", "gid_map=0 0 1\n", "namespace=net net:[1]", "end="))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,14 +41,14 @@ func TestParse_Fields(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"empty", "", `after "": invalid syntax`},
-		{"not quoted", "boot_id=b end=", `after "boot_id": invalid syntax`},
-		{"cut in a field", `exists="/proc/kc`, `after "exists": invalid syntax`},
-		{"cut between fields", `exists="/proc/kcore" `, `after "": invalid syntax`},
-		{"unknown", `boot="b" end=""`, `boot="b": unknown`},
-		{"limits", `limits="1 2" end=""`, `limits="1 2": EOF`},
-		{"an rlimit", `rlimit="nofile max" end=""`, `rlimit="nofile max": expected integer`},
-		{"too long", `boot_id="` + strings.Repeat("x", MaxLine) + `"`, "longer than 262144 bytes"},
+		{"empty", "", `it is cut at ""`},
+		{"cut in a field", "exists=/proc/kc", `it is cut at "exists=/proc/kc"`},
+		{"cut between fields", fields("exists=/proc/kcore"), `it is cut at ""`},
+		{"unknown", fields("boot=b", "end="), `"boot=b": unknown`},
+		{"limits", fields("limits=1 2", "end="), `"limits=1 2": not four numbers`},
+		{"a limit", fields("limits=1 2 x 3", "end="), `"limits=1 2 x 3": strconv.ParseFloat: parsing "x": invalid syntax`},
+		{"an rlimit", fields("rlimit=nofile 1 max", "end="), `"rlimit=nofile 1 max": strconv.ParseUint: parsing "max": invalid syntax`},
+		{"too long", fields("boot_id=" + strings.Repeat("x", MaxLine)), "longer than 262144 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := Parse(tt.text); err == nil || err.Error() != tt.want {
@@ -56,7 +60,7 @@ func TestParse(t *testing.T) {
 
 // FuzzParse: no text panics, and none that is cut is taken.
 func FuzzParse(f *testing.F) {
-	f.Add(`mountinfo="1 0 0:1 / / ro - overlay o rw\n" exists="/proc/keys" limits="1 2 0.5 3" rlimit="core 0 0" end=""`)
+	f.Add(fields("mountinfo=1 0 0:1 / / ro - overlay o rw\n", "exists=/proc/keys", "limits=1 2 0.5 3", "rlimit=core 0 0", "end="))
 	f.Fuzz(func(t *testing.T, text string) {
 		if r, err := Parse(text); (err == nil) != (r != nil) || err == nil && !strings.Contains(text, "end=") {
 			t.Errorf("%+v, %v", r, err)

@@ -111,7 +111,7 @@ func run(o Options, stdout io.Writer, stop <-chan struct{}) error {
 		return err
 	}
 	defer r.Close()
-	return r.Serve(func() { io.WriteString(stdout, made.Line()+"READY\n") }, stop)
+	return r.Serve(func() { io.WriteString(stdout, made.Line(made.Mountinfo())+"READY\n") }, stop)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

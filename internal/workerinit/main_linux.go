@@ -103,7 +103,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	// Before it waits for the room, in which it may not be.
-	io.WriteString(stdout, made.Line())
+	io.WriteString(stdout, made.Line(string(mounts.text)))
 	lost := make(chan error, 1)
 	go func() {
 		err := mounts.lost()

@@ -97,7 +97,7 @@ func run(ctx context.Context, socket string, o *Outlet, stdout, stderr io.Writer
 	}
 	context.AfterFunc(ctx, func() { l.Close() })
 	go o.follow(ctx)
-	io.WriteString(stdout, made.Line()+"READY\n")
+	io.WriteString(stdout, made.Line(made.Mountinfo())+"READY\n")
 	for {
 		conn, err := l.Accept()
 		if err != nil {

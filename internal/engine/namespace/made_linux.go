@@ -16,13 +16,13 @@ import (
 )
 
 // compare compares what a container of a step reports of itself with its spec, unless this
-// start of it was compared before, and notes that. One that differs is removed, and the
-// error is an [engine.RefusedError].
+// start of it was compared by an earlier run, and notes that. One that differs is removed, and
+// the error is an [engine.RefusedError].
 func (r *run) compare(ctx context.Context, c *client.Client, s engine.Step, ready *api.Ready) error {
 	r.mu.Lock()
 	start := startOf(r.ids[s.Service], ready.Started)
 	r.mu.Unlock()
-	if r.e.opts.Compared.Has(r.p.Project, s.Service, start) {
+	if !r.p.Starts(s.Service) && r.e.opts.Compared.Has(r.p.Project, s.Service, start) {
 		return nil
 	}
 	info := engine.Info{Kind: kind, Local: true} // the rest takes milliseconds to find out

@@ -2,10 +2,11 @@ package cgroup
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/lib/procinfo"
 )
 
 // advice is what a person can do about the limits that are missing; "" when
@@ -108,7 +109,4 @@ func userName(uid int) string {
 }
 
 // read is a small file's text; "" when it can't be read.
-func read(path string) string {
-	b, _ := os.ReadFile(path)
-	return string(b)
-}
+func read(path string) string { return procinfo.Read(path) }

@@ -81,10 +81,6 @@ func groupOf(mounts []mount, self, controller string, pid int) (dir string, isV1
 }
 
 func enforcedOn(pid int, mountinfo string, events bool) (e Enforced, err error) {
-	swaps, err := os.ReadFile("/proc/swaps")
-	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without swap has no list of it
-		return e, fmt.Errorf("cgroup: %w", err)
-	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
 		return e, err
@@ -102,6 +98,13 @@ func enforcedOn(pid int, mountinfo string, events bool) (e Enforced, err error) 
 		}
 		e.events(dir, c, isV1)
 		e.Member = e.Member && slices.Contains(strings.Fields(read(filepath.Join(dir, "cgroup.procs"))), strconv.Itoa(pid))
+	}
+	if e.Swap == 0 {
+		return e, nil
+	}
+	swaps, err := os.ReadFile("/proc/swaps")
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without swap has no list of it
+		return e, fmt.Errorf("cgroup: %w", err)
 	}
 	if !hasSwap(string(swaps)) {
 		e.Swap = 0

@@ -39,8 +39,15 @@ func (m *Mount) Size() int64 {
 	return 0
 }
 
-// unescape replaces the escapes of mountinfo (mangle of fs/seq_file.c).
-var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#")
+// unescape replaces the escapes of mountinfo (mangle of fs/seq_file.c), which few paths have.
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	return escapes.Replace(s)
+}
+
+var escapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#")
 
 // Mounts reads a mountinfo. Malformed lines are skipped.
 func Mounts(text string) (out []Mount) {
@@ -51,8 +58,8 @@ func Mounts(text string) (out []Mount) {
 			continue
 		}
 		m := Mount{
-			Root: unescape.Replace(l[3]), Target: unescape.Replace(l[4]), Options: strings.Split(l[5], ","),
-			Type: r[0], Source: unescape.Replace(r[1]), Super: strings.Split(r[2], ","),
+			Root: unescape(l[3]), Target: unescape(l[4]), Options: strings.Split(l[5], ","),
+			Type: r[0], Source: unescape(r[1]), Super: strings.Split(r[2], ","),
 		}
 		m.ID, _ = strconv.Atoi(l[0])
 		m.Parent, _ = strconv.Atoi(l[1])

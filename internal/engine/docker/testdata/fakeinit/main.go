@@ -101,7 +101,7 @@ func main() {
 func idle(more string) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGTERM)
-	fmt.Print(made.Line())
+	fmt.Print(made.Line(made.Mountinfo()))
 	fmt.Println("READY")
 	if more != "" {
 		fmt.Println(more)
