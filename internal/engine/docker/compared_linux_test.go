@@ -83,7 +83,7 @@ func TestComparedSinceItsStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong := regexp.MustCompile(`(limits=\\?"[^"]*) 64(\\?")`).ReplaceAll(text, []byte(`$1 65$2`))
+	wrong := regexp.MustCompile(`(limits=[^\\]*) 64(\\u001f)`).ReplaceAll(text, []byte(`$1 65$2`))
 	if err := os.WriteFile(i.LogPath, wrong, 0); err != nil || bytes.Equal(text, wrong) {
 		t.Fatal(err, "no report")
 	}

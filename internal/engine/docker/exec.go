@@ -36,13 +36,16 @@ const (
 // signal MARK NAME`, which finds it in /proc. That also kills the command when ctx
 // ends.
 func (e *Engine) Exec(ctx context.Context, project, service string, o engine.ExecOptions) (int, error) {
+	if conn := e.recall(ctx, project, service, o.Directory, o.User); conn != nil {
+		return toolbox.Exec(ctx, conn, o.ToolboxCommand())
+	}
 	w, err := e.running(ctx, project, service, o.Directory)
 	if err != nil {
 		return exitOurs, err
 	}
 	switch sameUID, same := sameUser(o.User, w.user); {
 	case same:
-		conn, err := e.enter(ctx, w)
+		conn, err := e.enter(ctx, project, w)
 		if err != nil {
 			return exitOurs, err
 		}

@@ -20,13 +20,17 @@ import (
 // Session connects to the toolbox of a worker: by its dial-in socket if the engine
 // is local, else by an exec of `workshop-init tools`.
 //
-// It makes a single request to the engine, because every `exec` waits for it.
+// It makes a single request to the engine, because every `exec` waits for it, and none
+// where an earlier command has made it.
 func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.ReadWriteCloser, error) {
+	if conn := e.recall(ctx, project, service, dir, ""); conn != nil {
+		return conn, nil
+	}
 	w, err := e.running(ctx, project, service, dir)
 	if err != nil {
 		return nil, err
 	}
-	if conn, err := e.enter(ctx, w); conn != nil || err != nil {
+	if conn, err := e.enter(ctx, project, w); conn != nil || err != nil {
 		return conn, err
 	}
 	conn, err := e.dialExec(ctx, w.container.ID, []string{compose.InitPath, "tools"}, isFrame)
@@ -66,7 +70,7 @@ const tries = 5
 // If there is one, the engine isn't a fallback: the worker could stop the process
 // that the engine starts, and some versions then never respond again about the
 // container.
-func (e *Engine) enter(ctx context.Context, w worker) (net.Conn, error) {
+func (e *Engine) enter(ctx context.Context, project string, w worker) (net.Conn, error) {
 	state := e.dialInOf(w)
 	if state == dialInGone {
 		return nil, nil
@@ -75,6 +79,9 @@ func (e *Engine) enter(ctx context.Context, w worker) (net.Conn, error) {
 	for range tries {
 		var conn net.Conn
 		if conn, err = dialin.Accept(ctx, w.dialIn, w.pid); err == nil {
+			if state == dialInHere {
+				e.remember(project, w)
+			}
 			return conn, nil
 		}
 		if ctx.Err() != nil {
