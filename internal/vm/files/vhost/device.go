@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// queues of the device: that of urgent requests, and one of others.
-const queues = 2
+// queues of the device: that of urgent requests, which only forget nodes, and one of others.
+const (
+	urgent = 0
+	queues = 2
+)
 
 // device is one virtio-fs device. Its fields are changed by the goroutine of Serve alone,
 // and its memory only while no request touches it.
@@ -36,7 +40,7 @@ type device struct {
 func Serve(conn *net.UnixConn, buffers *Buffers, handler Handler) error {
 	d := &device{conn: conn, handler: handler, buffers: buffers}
 	for i := range d.queue {
-		d.queue[i] = &queue{dev: d, kick: -1, call: -1, enabled: true}
+		d.queue[i] = &queue{dev: d, call: -1, enabled: true}
 	}
 	err := d.messages()
 	conn.Close()
@@ -285,11 +289,16 @@ func (d *device) setEvent(m *message) error {
 			unix.Close(fd)
 			return errors.New("the queue is running")
 		}
-		replace(&q.kick, fd)
-		// A worker waits for it in read(2).
-		if err := unix.SetNonblock(fd, false); err != nil {
+		if q.kick != nil {
+			q.kick.Close()
+		}
+		// A thread of its own waits for requests: an answer is there 3 µs earlier, of 10.
+		// One thread of Go's waits for what is urgent, of all devices.
+		if err := unix.SetNonblock(fd, i == urgent); err != nil {
+			unix.Close(fd)
 			return err
 		}
+		q.kick = os.NewFile(uintptr(fd), "kick")
 		return q.start()
 	case setVringCall:
 		// The workers notify by it while it changes.

@@ -3,6 +3,7 @@ package vhost
 import (
 	"encoding/binary"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -35,12 +36,13 @@ const workers = 4
 
 // queue is one virtqueue of a device.
 type queue struct {
-	dev        *device
-	num        int
-	addr       [3]uint64 // of the descriptors, the available and the used ring
-	base       uint16
-	kick, call int // eventfds; -1: none
-	enabled    bool
+	dev     *device
+	num     int
+	addr    [3]uint64 // of the descriptors, the available and the used ring
+	base    uint16
+	kick    *os.File // an eventfd; nil: none
+	call    int      // an eventfd; -1: none
+	enabled bool
 
 	ring     *ring // nil: stopped
 	stopping atomic.Bool
@@ -51,7 +53,7 @@ type queue struct {
 
 // start begins to take requests, once all that is needed has been set.
 func (q *queue) start() error {
-	if q.ring != nil || !q.enabled || q.kick < 0 || q.addr == [3]uint64{} {
+	if q.ring != nil || !q.enabled || q.kick == nil || q.addr == [3]uint64{} {
 		return nil
 	}
 	r, err := newRing(q.dev.memory, q.num, q.addr[0], q.addr[1], q.addr[2])
@@ -80,12 +82,15 @@ func (q *queue) stop() {
 
 // wake lets the worker that waits look at the state. A counter that is full would wake
 // it anyway.
-func (q *queue) wake() { notify(q.kick) }
+func (q *queue) wake() { _, _ = q.kick.Write(one()) }
+
+// one is what increments an eventfd.
+func one() []byte { return binary.NativeEndian.AppendUint64(nil, 1) }
 
 // notify increments an eventfd; it doesn't wait for room in it.
 func notify(fd int) {
 	if fd >= 0 {
-		_, _ = unix.Write(fd, binary.NativeEndian.AppendUint64(nil, 1))
+		_, _ = unix.Write(fd, one())
 	}
 }
 
@@ -128,9 +133,7 @@ func (q *queue) wait() (c chain, b *buffer, ok bool) {
 			return c, <-q.dev.buffers.free, true
 		}
 		var count [8]byte
-		switch _, err := unix.Read(q.kick, count[:]); err {
-		case nil, unix.EINTR:
-		default:
+		if _, err := q.kick.Read(count[:]); err != nil {
 			q.dev.fail(fmt.Errorf("wait for a request: %w", err))
 			return c, nil, false
 		}
@@ -170,10 +173,9 @@ func (q *queue) read(c chain, b *buffer) ([]byte, error) {
 }
 
 func (q *queue) close() {
-	for _, fd := range []*int{&q.kick, &q.call} {
-		if *fd >= 0 {
-			unix.Close(*fd)
-		}
-		*fd = -1
+	if q.kick != nil {
+		q.kick.Close()
 	}
+	q.kick = nil
+	replace(&q.call, -1)
 }
