@@ -27,8 +27,12 @@ func chmod(at place, f *file, mode uint32) syscall.Errno {
 	if err != unix.ENOSYS && err != unix.EOPNOTSUPP {
 		return errnoOf(err)
 	}
-	// Before, the only way that needs no permission to read the file: a descriptor of
-	// the place, which is not followed, by its name in /proc.
+	return chmodByProc(at, mode)
+}
+
+// chmodByProc is chmod for kernels without fchmodat2: the only way that needs no permission
+// to read the file is the name that a descriptor of its place has in /proc.
+func chmodByProc(at place, mode uint32) syscall.Errno {
 	fd, errno := beneath(at.dir, at.name, unix.O_PATH, 0)
 	if errno != 0 {
 		return errno

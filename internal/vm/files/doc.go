@@ -8,8 +8,9 @@
 //     guest has looked up and one name in it, without a slash (gate.go). The directory is
 //     opened by openat2(2) below the share's root, without following a link
 //     (beneath.go), so that links which the guest, or anybody, swaps in lead nowhere.
-//   - A share that is read-only refuses every operation that isn't known to only read
-//     (request.go, gate.go), besides the read-only mount that the container has of it.
+//   - A share that is read-only refuses every change (gate.go), besides the read-only mount
+//     that the container has of it. What isn't known to be harmless isn't there at all
+//     (request.go).
 //   - What the host could execute or follow later: no device nodes, no setuid or setgid
 //     bits of files, no extended attributes but user.* (node.go, make.go, xattr.go).
 //     Symbolic links are made as asked: a worker in a container makes them, too.
@@ -20,8 +21,10 @@
 //   - No network: after its start the process can make no socket ([Main]).
 //
 // Locks (flock, fcntl) are the guest's own; other processes of the host don't see them.
-// A change on the host is seen after at most a second. Paths of more than 4,095 bytes
-// can't be used.
+// A change on the host is seen after at most a second, and no watcher in the guest hears of
+// it (virtio-fs has no notifications that a kernel listens to). A share is mounted once.
+// Paths of more than 4,095 bytes can't be used, nor can a FIFO or a socket whose name is
+// gone.
 //
 // The protocol and the tables of nodes are go-fuse's. It trusts a kernel to ask only for
 // what it was given, and panics otherwise; the gate lets nothing else through to it.

@@ -89,6 +89,29 @@ func TestLinksLeadNowhere(t *testing.T) {
 	}
 }
 
+// TestChmodByProc: kernels before 6.6 change a file that can't be read, and no link's.
+func TestChmodByProc(t *testing.T) {
+	root, secret := makeShare(t)
+	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(dir)
+	for name, want := range map[string]unix.Errno{"file": 0, "dir": 0, "link": unix.EOPNOTSUPP, "none": unix.ENOENT} {
+		for _, mode := range []uint32{0, 0o751} {
+			if errno := chmodByProc(place{dir, name}, mode); errno != want {
+				t.Errorf("%s: %v, want %v", name, errno, want)
+			}
+		}
+		if info, err := os.Stat(filepath.Join(root, name)); want == 0 && (err != nil || info.Mode().Perm() != 0o751) {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	if info, err := os.Stat(secret); err != nil || info.Mode() != 0o644 {
+		t.Errorf("what the link leads to: %v, %v", info, err)
+	}
+}
+
 // TestSwappedWhileWalking: whoever swaps a directory for a link, again and again, gets
 // nobody out of the share.
 func TestSwappedWhileWalking(t *testing.T) {
