@@ -47,6 +47,18 @@ func TestGVisorUntold(t *testing.T) {
 			t.Errorf("%v says\n%s", args, d.Err)
 		}
 	}
+	for target, want := range map[string]string{
+		"allowed.example.org":     "hands the connection to the outlet",
+		"denied.example.org":      "hands the connection to the outlet",
+		testnet.Evil + ":9000":    "refuses tcp port 9000 at once",
+		testnet.Evil + ":23":      "hands the connection to the outlet",
+		"ssh.example.org:22":      "hands the connection to the outlet",
+		"allowed.example.org:443": "now the worker's connection (tls): reached",
+	} {
+		if d := s.Expect(0, "firewall", "explain", target); !strings.Contains(flat(d.Out), want) || strings.Contains(d.Out, "TIMEOUT") {
+			t.Errorf("firewall explain %s says\n%s", target, d.Out)
+		}
+	}
 	if d := s.Expect(0, "explain", "B28"); !strings.Contains(flat(d.Out), "gvisor held differently: ports that no line names are refused inside") {
 		t.Errorf("explain says\n%s", d.Out)
 	}

@@ -185,6 +185,23 @@ func TestVerifyDisruptive(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}
+	heldInCopy(t, r)
+	if d := cmp.Diff(files, tree(t, s.Dir)); d != "" {
+		t.Errorf("the project changed:\n%s", d)
+	}
+	for service, c := range s.Containers() {
+		if b := before[service]; b.ID != c.ID || b.Started != c.Started || b.Pid != c.Pid {
+			t.Errorf("%s was restarted", service)
+		}
+	}
+	if d := s.Expect(0, "ls", "--format", "json"); strings.Contains(d.Out, "verify-") {
+		t.Errorf("a copy is left: %s", d.Out)
+	}
+}
+
+// heldInCopy expects that what is disruptive was tested in a copy, and is held.
+func heldInCopy(t *testing.T, r verify.Report) {
+	t.Helper()
 	tested := map[string]bool{}
 	for _, l := range r.Lines {
 		switch {
@@ -200,17 +217,6 @@ func TestVerifyDisruptive(t *testing.T) {
 		if !tested[id] {
 			t.Errorf("%s was not tested in a copy", id)
 		}
-	}
-	if d := cmp.Diff(files, tree(t, s.Dir)); d != "" {
-		t.Errorf("the project changed:\n%s", d)
-	}
-	for service, c := range s.Containers() {
-		if b := before[service]; b.ID != c.ID || b.Started != c.Started || b.Pid != c.Pid {
-			t.Errorf("%s was restarted", service)
-		}
-	}
-	if d := s.Expect(0, "ls", "--format", "json"); strings.Contains(d.Out, "verify-") {
-		t.Errorf("a copy is left: %s", d.Out)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,14 +43,18 @@ func roomFlag(room string, workers []string, worker string) string {
 	return worker
 }
 
-// enforced says in order what a connection meets on its way out of a room.
-func enforced(r *firewall.RoomPolicy, x endpoint, port uint16, d firewall.Decision) []string {
+// enforced says in order what a connection meets on its way out of a room. own: the worker's
+// kernel is its own, and hands connections on.
+func enforced(r *firewall.RoomPolicy, x endpoint, port uint16, d firewall.Decision, own bool) []string {
 	if r == nil {
 		return []string{"room: none: the worker has a network namespace of its own with loopback only: there is no interface, no route and no guard (B20)"}
 	}
 	var out []string
 	if !x.addr.IsValid() {
 		out = append(out, lookUp(r, x.name))
+	}
+	if x.own() && port != 53 && own {
+		return append(out, "kernel: a loopback address is the worker's own: what listens in the worker is reached directly, and nothing leaves it (B20)")
 	}
 	if x.own() && port != 53 {
 		return append(out, "room: a loopback address is the room's own: what listens in the room is reached directly, and nothing leaves it (B20)")
@@ -58,6 +63,12 @@ func enforced(r *firewall.RoomPolicy, x endpoint, port uint16, d firewall.Decisi
 		return append(out, fmt.Sprintf("room: port 53 goes to the guard's DNS (port %d), whichever server is meant; no line opens another (B23)", firewall.PortDNS))
 	}
 	to := redirectOf(*r, port)
+	switch {
+	case own && to == 0 && !slices.Contains(firewall.ToldPorts, port):
+		return append(out, fmt.Sprintf("kernel: it is the worker's own, and refuses tcp port %d at once: no line has this port (B25); the guard isn't told (B28)", port))
+	case own:
+		out = append(out, "kernel: it is the worker's own, and hands the connection to the outlet, which makes it in the room (B13)")
+	}
 	if to == 0 {
 		return append(out, fmt.Sprintf("room: its rules refuse tcp port %d at once (filter, REJECT with tcp-reset): no line has this port (B25)", port))
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -252,5 +253,31 @@ func TestExplainAddress(t *testing.T) {
 				t.Errorf("got %+v", e)
 			}
 		})
+	}
+}
+
+// What a worker with a kernel of its own connects to is handed to its outlet, or refused by that
+// kernel; what is looked up isn't.
+func TestExplainOwnKernel(t *testing.T) {
+	room := &firewall.RoomPolicy{Room: "room", Mode: firewall.Restricted, Workers: []string{"w"}}
+	for _, c := range []struct {
+		target string
+		port   uint16
+		want   []string // how each begins
+	}{
+		{"198.51.100.10:443", 443, []string{"kernel: it is the worker's own, and hands", "room: its rules lead", "guard: "}},
+		{"198.51.100.10:23", 23, []string{"kernel: it is the worker's own, and hands", "room: its rules refuse"}},
+		{"198.51.100.10:9000", 9000, []string{"kernel: it is the worker's own, and refuses tcp port 9000"}},
+		{"a.example.org:9000", 9000, []string{"look-up: ", "kernel: it is the worker's own, and refuses"}},
+		{"127.0.0.1:9000", 9000, []string{"kernel: a loopback address is the worker's own"}},
+	} {
+		x, _ := parseEndpoint(c.target)
+		got := enforced(room, x, c.port, x.decide(room, c.port), true)
+		if !slices.EqualFunc(got, c.want, strings.HasPrefix) {
+			t.Errorf("%s: %q", c.target, got)
+		}
+		if others := strings.Join(enforced(room, x, c.port, x.decide(room, c.port), false), "\n"); strings.Contains(others, "kernel:") {
+			t.Errorf("%s with this machine's kernel: %s", c.target, others)
+		}
 	}
 }

@@ -56,7 +56,7 @@ func (env *Env) tryOut(ctx context.Context, v *PolicyView, x endpoint, e *Explan
 	}
 	var g control.Explanation
 	ask := control.Request{Op: control.OpExplain, Room: e.Room, Host: e.Host, Port: e.Port, NoLookUp: o.NoProbe}
-	if !o.NoProbe {
+	if !o.NoProbe && !e.ownKernel {
 		ask.From = probeSource()
 	}
 	var err error
@@ -140,7 +140,7 @@ func (e *Explanation) compareGuard(x endpoint, g control.Explanation) {
 // probe tries the connection from inside the worker. On 443 it is a TLS
 // handshake, which any server finishes whoever its certificate is for; on 80
 // only a whole request tells, and HEAD is the smallest. The guard knows by the source
-// that it is a probe.
+// that it is a probe; an invalid one is any.
 func (v *PolicyView) probe(ctx context.Context, x endpoint, e *Explanation, from netip.AddrPort) error {
 	at := net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
 	var probes []string
@@ -165,7 +165,10 @@ func (v *PolicyView) probe(ctx context.Context, x endpoint, e *Explanation, from
 	}
 	command := []string{compose.InitPath, "probe"}
 	for _, p := range probes {
-		command = append(command, p+" from="+from.String())
+		if from.IsValid() {
+			p += " from=" + from.String()
+		}
+		command = append(command, p)
 	}
 	var out, problem bytes.Buffer
 	t := v.c.ProjectRef

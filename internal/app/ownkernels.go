@@ -26,6 +26,15 @@ func (env *Env) sayOwnKernels(plan *engine.Plan) {
 	}
 }
 
+// hasOwnKernel reports whether a worker's file asks for another kernel than this machine's.
+func (c *Project) hasOwnKernel(worker string) bool {
+	if c.Workshop == nil {
+		return false
+	}
+	w := c.Worker(worker)
+	return w != nil && w.Container.Kernel.V.Own()
+}
+
 // carriedOf are the workers of which an outlet connects for them, as their kernel is their own.
 func carriedOf(seen engine.Observed) (workers []string) {
 	rooms := map[string]bool{}
