@@ -82,6 +82,7 @@ test-vm: ## what depends on the kernel, on another one (6.1, in a virtual machin
 	VM_TIMEOUT=900 scripts/vm --podman --internet --package .workshop-cache/dist/workshop_*_amd64.deb "$$(cat scripts/vm-podman)"
 
 test-breaks: build ## breaks each promise, each check of the guard and of the fences once, and expects exactly its tests to fail
+	[ "$$($(GO) env GOARCH)" != amd64 ] || scripts/need qemu-system-x86_64=qemu-system-x86
 	scripts/with-engine $(GO) run ./e2e/breaks/checks
 	scripts/with-engine $(GO) run ./e2e/breaks/run
 

@@ -79,6 +79,9 @@ func (a verbs) vmStep(step app.VMStep) {
 		text = "KVM of the processor"
 	case step.Name == "kit":
 		text = kitText(step.Answer)
+		if old := oldKernel(step.Kit.Kernel, time.Now()); old != "" {
+			level, do = doctor.Warning, old
+		}
 	case step.Name == "guest":
 		text = "a guest, ready after " + readyText(step.Ready)
 	case step.Name == "settings":
@@ -105,6 +108,18 @@ func kitText(answer report.Answer) string {
 		text += ", built " + k.Date.Format(time.DateOnly)
 	}
 	return text
+}
+
+// kernelAge is how old a kernel may be until it is said to be: it misses fixes.
+const kernelAge = 90 * 24 * time.Hour
+
+// oldKernel says what to do about a kernel that is old; "": it isn't.
+func oldKernel(k report.Kernel, now time.Time) string {
+	age := now.Sub(k.Date)
+	if k.Date.IsZero() || age <= kernelAge {
+		return ""
+	}
+	return fmt.Sprintf("its kernel was built %d days ago: unpack a newer package, then `workshop vm setup --kernel DIR`", age/(24*time.Hour))
 }
 
 func readyText(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }
@@ -138,6 +153,9 @@ boundary.`,
 			}
 			fmt.Fprintln(a.Out, qemuText(answer.QEMU))
 			fmt.Fprintln(a.Out, kitText(answer))
+			if old := oldKernel(answer.Kit.Kernel, time.Now()); old != "" {
+				a.Warn("%s", old)
+			}
 			ok := "ok"
 			if emulate {
 				ok = "ok, emulated: not a boundary (B13)"
