@@ -11,6 +11,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/lib/shellquote"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/workshop"
@@ -149,7 +150,7 @@ func (m *machine) unspeakable(k *workshop.Mount, real string) bool {
 func (m *machine) content(k *workshop.Mount, sf SourceFacts) {
 	if len(sf.MountPoints) > 0 {
 		m.list.add("mount-point-below", k.At.Range,
-			fmt.Sprintf("a file system is mounted below %s: %s (B7)", k.Source.V, some(sf.MountPoints)),
+			fmt.Sprintf("a file system is mounted below %s: %s (B7)", k.Source.V, clip.Some(sf.MountPoints)),
 			"Mounts take one file system; what is mounted below it would be empty in the worker.",
 			"mount "+sf.MountPoints[0]+" by an entry of its own, or unmount it")
 	}
@@ -157,7 +158,7 @@ func (m *machine) content(k *workshop.Mount, sf SourceFacts) {
 		accepted := *k
 		accepted.AllowSockets = true
 		m.list.add("mount-special-files", k.At.Range,
-			fmt.Sprintf("%s has sockets, FIFOs or devices: %s (B7)", k.Source.V, some(sf.Specials)),
+			fmt.Sprintf("%s has sockets, FIFOs or devices: %s (B7)", k.Source.V, clip.Some(sf.Specials)),
 			"A worker could talk through them to programs outside.",
 			"remove them, or write "+accepted.Entry())
 	}
@@ -213,13 +214,4 @@ func resolvedTo(written, real string) string {
 		return ""
 	}
 	return written + " is " + real + "."
-}
-
-// some lists a few of many paths.
-func some(paths []string) string {
-	const most = 3
-	if len(paths) <= most {
-		return strings.Join(paths, ", ")
-	}
-	return strings.Join(paths[:most], ", ") + " and " + strconv.Itoa(len(paths)-most) + " more"
 }

@@ -35,6 +35,10 @@ func (env *Env) connectForCopy(ctx context.Context, worker string) (*Running, er
 			e.Close()
 			return nil, EngineError(engine.RefuseNotCompared(worker))
 		}
+		if c.Service == worker && len(c.Replaced) > 0 {
+			e.Close()
+			return nil, EngineError(engine.RefuseReplaced(worker, c.Replaced))
+		}
 	}
 	return e, nil
 }

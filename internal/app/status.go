@@ -67,6 +67,12 @@ type ContainerStatus struct {
 	// NotCompared says that it runs, and was not compared with what was asked for since its
 	// start.
 	NotCompared bool `json:"not_compared,omitempty"`
+	// ReplacedMounts are those in whose place the machine has another file since its start, or
+	// none; Sockets the unix sockets of the machine that came into its mounts since, and
+	// SocketsMissed why not all were looked for. They are of workers on gVisor.
+	ReplacedMounts []string `json:"replaced_mounts,omitempty"`
+	Sockets        []string `json:"sockets,omitempty"`
+	SocketsMissed  string   `json:"sockets_missed,omitempty"`
 	// LiveChanges of the policy, which the guard has in addition to the file.
 	LiveChanges int `json:"live_changes,omitempty"`
 	// Credentials are those that the worker's lines and agents have.
@@ -120,6 +126,7 @@ func (env *Env) Status(ctx context.Context, asked bool) (*Status, error) {
 	}
 	s.addLive(guard)
 	if !env.Quiet {
+		s.addGained(ctx, w)
 		s.addCredentials(ctx, w, runtime)
 	}
 	return s, nil
@@ -147,7 +154,7 @@ func statusOf(seen engine.Observed, w *workshop.Workshop, ports Ports, granted m
 		p := ContainerStatus{
 			Name: c.Name, Service: c.Service, Role: c.Role, State: c.State, ExitCode: c.ExitCode, WhyEnded: c.WhyEnded(),
 			Image: c.Image, Ports: c.Ports, MadeBy: "workshop", Silent: c.Silent, ID: c.ID,
-			Stale: len(Stale(seen, c.Service)) > 0, NotCompared: c.NotCompared,
+			Stale: len(Stale(seen, c.Service)) > 0, NotCompared: c.NotCompared, ReplacedMounts: c.Replaced,
 		}
 		if !c.Started.IsZero() {
 			started := c.Started.UTC()

@@ -228,12 +228,12 @@ func (h *Tools) wanted() []string {
 	return all
 }
 
-// missing are the wanted workers that don't run or weren't compared since their start, or
-// have no room, an earlier one, or no guard.
+// missing are the wanted workers that don't run, weren't compared since their start or are in
+// files that are gone, or have no room, an earlier one, or no guard.
 func (h *Tools) missing(seen engine.Observed) (names []string) {
 	for _, name := range h.wanted() {
 		runs := slices.ContainsFunc(seen.Containers, func(c engine.Container) bool {
-			return c.Service == name && c.State == "running" && !c.NotCompared
+			return c.Service == name && c.State == "running" && !c.NotCompared && len(c.Replaced) == 0
 		})
 		if !runs || len(Stopped(seen, name))+len(Stale(seen, name)) > 0 {
 			names = append(names, name)

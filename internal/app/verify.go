@@ -111,7 +111,10 @@ func (v *verification) choose(ctx context.Context) error {
 			continue
 		}
 		x := v.worker(w, ready, c.Started)
-		x.NotHeld, x.Changed = c.NotHeld, len(changed) > 0
+		x.NotHeld, x.Changed, x.Replaced = c.NotHeld, len(changed) > 0, c.Replaced
+		if len(c.Sources) > 0 {
+			x.Sockets, x.SocketsMissed = gainedSockets(ctx, w, c)
+		}
 		v.workers = append(v.workers, x)
 	}
 	if len(v.workers) == 0 {

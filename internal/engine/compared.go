@@ -23,7 +23,7 @@ type Compared struct {
 const comparedDir = "compared"
 
 // maxNote bounds the bytes of a note.
-const maxNote = 64 << 10
+const maxNote = 1 << 20
 
 // Process is the main process of a worker's container on this machine, as a command saw it
 // that asked the engine: later ones needn't while it runs.
@@ -35,43 +35,52 @@ type Process struct {
 	Directory string // of the project
 }
 
-// Keep notes that a start of a service's container was compared.
-func (c Compared) Keep(project, service, start string) error {
-	return c.write(project, service, start)
+// details are what a note has besides the name of the start.
+type details struct {
+	Process *Process `json:",omitempty"`
+	Sources []Source `json:",omitempty"`
+}
+
+// Keep notes that a start of a service's container was compared, and the sources of mounts
+// that nothing in the container looks at any more.
+func (c Compared) Keep(project, service, start string, sources ...Source) error {
+	return c.write(project, service, start, details{Sources: sources})
 }
 
 // KeepProcess adds to the note of a start the main process of the container. What was not
 // compared, as of plain Compose, gets none.
 func (c Compared) KeepProcess(project, service, start string, p Process) error {
-	b, err := json.Marshal(p)
-	if err != nil || !c.Has(project, service, start) {
-		return err
+	sources, compared := c.Sources(project, service, start)
+	if !compared {
+		return nil
 	}
-	return c.write(project, service, start+"\n"+string(b))
+	return c.write(project, service, start, details{&p, sources})
 }
 
 // Process is that of a service whose container was compared since its start; nil: none is
 // noted. The caller makes sure that it still runs.
 func (c Compared) Process(project, service string) *Process {
-	_, text, _ := strings.Cut(c.read(project, service), "\n")
-	var p Process
-	if json.Unmarshal([]byte(text), &p) != nil || p.PID <= 0 || p.Start == "" {
-		return nil
+	_, more := c.read(project, service)
+	if p := more.Process; p != nil && p.PID > 0 && p.Start != "" {
+		return p
 	}
-	return &p
+	return nil
 }
 
-func (c Compared) write(project, service, note string) error {
+func (c Compared) write(project, service, start string, more details) error {
 	if c.Dir == "" {
 		return fmt.Errorf("no directory to note in that %s was compared with what was asked for: neither HOME nor XDG_STATE_HOME is set", service)
 	}
 	file := filepath.Join(c.Dir, project, comparedDir, service)
-	err := os.MkdirAll(filepath.Dir(file), 0o700)
+	b, err := json.Marshal(more)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
+	}
 	if err == nil {
 		// A file whose content is replaced would be written to the disk at once (ext4(5),
 		// auto_da_alloc). One that a crash leaves incomplete is of nothing that was compared.
 		_ = os.Remove(file)
-		err = os.WriteFile(file, []byte(note), 0o600)
+		err = os.WriteFile(file, append([]byte(start+"\n"), b...), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("note that %s was compared with what was asked for: %w", service, err)
@@ -81,25 +90,35 @@ func (c Compared) write(project, service, note string) error {
 
 // Has reports whether a start of a service's container was compared.
 func (c Compared) Has(project, service, start string) bool {
-	noted, _, _ := strings.Cut(c.read(project, service), "\n")
-	return start != "" && noted == start
+	_, has := c.Sources(project, service, start)
+	return has
 }
 
-// read returns a note; "": there is none.
-func (c Compared) read(project, service string) string {
+// Sources are those that [Compared.Keep] noted of a start; has: it was compared.
+func (c Compared) Sources(project, service, start string) (sources []Source, has bool) {
+	noted, more := c.read(project, service)
+	if start == "" || noted != start {
+		return nil, false
+	}
+	return more.Sources, true
+}
+
+// read returns a note; "": there is none, or half of one.
+func (c Compared) read(project, service string) (start string, more details) {
 	if c.Dir == "" {
-		return ""
+		return "", more
 	}
 	f, err := os.OpenInRoot(filepath.Join(c.Dir, project, comparedDir), service)
 	if err != nil {
-		return ""
+		return "", more
 	}
 	defer f.Close()
 	note, err := io.ReadAll(io.LimitReader(f, maxNote))
-	if err != nil {
-		return ""
+	start, text, _ := strings.Cut(string(note), "\n")
+	if err != nil || json.Unmarshal([]byte(text), &more) != nil {
+		return "", details{}
 	}
-	return string(note)
+	return start, more
 }
 
 // RefuseNotCompared refuses a command in a worker that runs, and was not compared.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/llmdo/workshop/internal/made"
 )
 
 // TestCompared: a note is of one start of one service of one project, and of one user.
@@ -55,5 +57,44 @@ func TestCompared(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(c.Dir, "p")); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// TestReplaced: a source is another one once its place has another file, or none; a note of
+// them is of one start.
+func TestReplaced(t *testing.T) {
+	c := Compared{Dir: t.TempDir()}
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	var all []Source
+	for _, name := range []string{"same", "renamed", "other", "gone"} {
+		if err := os.Mkdir(at(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, Source{Target: "/" + name, Path: at(name), File: made.FileID(at(name))})
+	}
+	if err := c.Keep("p", "w", "start", all...); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{os.Rename(at("renamed"), at("new")), os.Rename(at("other"), at("other2")), os.Mkdir(at("other"), 0o755), os.Remove(at("gone"))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	noted, has := c.Sources("p", "w", "start")
+	if got := strings.Join(Replaced(noted), " "); !has || got != "/renamed /other /gone" {
+		t.Errorf("got %q, %v", got, has)
+	}
+	if !c.Has("p", "w", "start") {
+		t.Error("it was compared")
+	}
+	if noted, has := c.Sources("p", "w", "later"); has || noted != nil {
+		t.Errorf("of another start: %v", noted)
+	}
+	if err := os.WriteFile(filepath.Join(c.Dir, "p", "compared", "w"), []byte("start\n[{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c.Has("p", "w", "start") {
+		t.Error("half a note counts")
 	}
 }

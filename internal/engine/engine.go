@@ -261,6 +261,10 @@ type Container struct {
 	// NotCompared: it runs, no Compose program made it, and it was not compared with what was
 	// asked for since its start ([Compared]).
 	NotCompared bool
+	// Sources are those of a running worker on gVisor, of files that it can write to and
+	// directories; Replaced the targets of those that are others now ([Replaced]).
+	Sources  []Source
+	Replaced []string
 	// Silent: the engine lists it but doesn't respond to requests about it
 	// ([SilentError]).
 	Silent bool

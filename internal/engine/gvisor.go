@@ -63,6 +63,9 @@ func GVisorFlags(args []string, container string) []string {
 	return args[1:boot:boot]
 }
 
+// gvisorField is what is compared by gvisorFlags.
+const gvisorField = "flags of gVisor"
+
 // gvisorFlags compares the flags of a gVisor that runs with those that it may be registered with.
 // A program that is registered in its place can add others.
 func (c *comparison) gvisorFlags() (asked, found string) {

@@ -134,9 +134,12 @@ type madeRow struct {
 // seenOutside are the fields that are read outside of a worker with a kernel of its own.
 var seenOutside = []string{"memory", "swap", "cpus", "pids"}
 
+// UnseenEnded is what can't be compared of such a worker that has ended: what it reported is.
+var UnseenEnded = Unseen{"ended", "B13", append([]string{gvisorField}, seenOutside...), "the container ended"}
+
 var madeRows = []madeRow{
 	{"B13", "kernel", true, (*comparison).ownKernel},
-	{"B13", "flags of gVisor", true, (*comparison).gvisorFlags},
+	{"B13", gvisorField, true, (*comparison).gvisorFlags},
 	{"B30", "boot id", false, (*comparison).bootID},
 	{"B30", "kernel version", false, (*comparison).version},
 	{"B1", "CapInh", true, (*comparison).capInh},

@@ -96,6 +96,10 @@ var madeCases = []struct {
 		"flags of gVisor: asked as with --host-uds=open --network=sandbox, found no --host-uds=open"},
 	{"a gVisor that can't be seen", gvisor(func(k *Known, _ *made.Report) { k.GVisor = nil }),
 		"flags of gVisor: asked as with --host-uds=open --network=sandbox, found none that can be seen"},
+	{"a gVisor that ended", gvisor(func(k *Known, r *made.Report) { k.GVisor, r.Limits, k.Unseen = nil, nil, []Unseen{UnseenEnded} }), ""},
+	{"another runtime's, that ended", gvisor(func(k *Known, r *made.Report) {
+		k.GVisor, r.Limits, k.Unseen, r.BootID, r.Version = nil, nil, []Unseen{UnseenEnded}, k.Machine.BootID, k.Machine.Version
+	}), "kernel: asked another than this machine's, found this machine's: Linux version 6.1.0"},
 	{"gVisor without a limit", gvisor(func(_ *Known, r *made.Report) { r.Limits.Memory = 0 }), "memory: asked 1073741824, found 0"},
 	{"gVisor with any number of processes", gvisor(func(_ *Known, r *made.Report) { r.Limits.PIDs = 0 }), "pids: asked 256, found 0"},
 	{"gVisor whose limits can't be seen", gvisor(func(_ *Known, r *made.Report) { r.Limits = nil }),

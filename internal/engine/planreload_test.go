@@ -23,6 +23,8 @@ func TestOnlyReload(t *testing.T) {
 			})
 		}, false,
 			[]string{"start c (exited: a mount was replaced, renamed or removed on the host)"}},
+		"worker of files that are gone": {func(o *Observed) { edit(o, "c", func(c *Container) { c.Replaced = []string{"/src"} }) }, false,
+			[]string{"recreate c (a mount was replaced, renamed or removed on the host)"}},
 		"two things": {func(o *Observed) { drop(o, "c"); edit(o, "guard", func(c *Container) { c.ConfigHash = "old" }) }, false,
 			[]string{"recreate guard (configuration changed)", "create c"}},
 		"an orphan": {func(o *Observed) {

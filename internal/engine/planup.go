@@ -155,6 +155,8 @@ func (pl *planner) decideOne(service string, role compose.Role, asked bool, done
 		// A room that was restarted by hand has a new namespace; the worker is left
 		// in the old one, which stays closed (B21).
 		return decision{create, "its room was restarted"}
+	case c.State == "running" && len(c.Replaced) > 0:
+		return decision{create, "a mount was replaced, renamed or removed on the host"}
 	}
 	switch c.State {
 	case "running":

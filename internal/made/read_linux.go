@@ -115,6 +115,16 @@ func ReadArgs(pid int) []string {
 	return strings.Split(strings.TrimSuffix(text, "\x00"), "\x00")
 }
 
+// FileID names the file at a path, after links, by its device and its number there; "": none
+// is there, or it can't be seen. A file that is in use keeps its number.
+func FileID(path string) string {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return ""
+	}
+	return strconv.FormatUint(uint64(st.Dev), 10) + ":" + strconv.FormatUint(st.Ino, 10)
+}
+
 // ReadLimits reads the limits of a process's control groups, where these are visible.
 func ReadLimits(pid int) (*Limits, error) {
 	return readLimits(pid, Mountinfo())

@@ -13,5 +13,8 @@ func BootID() string { return "" }
 // ReadArgs returns nothing, too.
 func ReadArgs(int) []string { return nil }
 
+// FileID returns nothing, too.
+func FileID(string) string { return "" }
+
 // ReadLimits returns an error: control groups are Linux's.
 func ReadLimits(int) (*Limits, error) { return nil, errors.New("control groups are Linux's") }

@@ -30,6 +30,15 @@ func (w *Worker) sources() Line {
 		}
 	}
 	e.outside(true, "%d binds of the file", n)
+	for _, target := range w.Replaced {
+		e.outside(false, "what is at %s was replaced, renamed or removed on the host", target)
+	}
+	for _, socket := range w.Sockets {
+		e.outside(false, "the socket %s came into its mounts", socket)
+	}
+	if w.SocketsMissed != nil {
+		e.miss("sockets in its mounts: %v", w.SocketsMissed)
+	}
 	if w.Refusal != nil {
 		e.control(w.Refusal("/etc") != "", "/etc is refused: it %s", w.Refusal("/etc"))
 	}

@@ -41,6 +41,11 @@ type Worker struct {
 	Published []string
 	// Refusal is why a source is refused (B7); nil: it isn't known.
 	Refusal func(source string) string
+	// Replaced are the targets of mounts whose sources are other files now, Sockets the sockets
+	// of this machine in its mounts, of which SocketsMissed weren't looked for. They are of
+	// workers that don't end by themselves then, or can connect to them by another way.
+	Replaced, Sockets []string
+	SocketsMissed     error
 	// Changed: the file isn't that of the last `up`.
 	Changed bool
 

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -275,6 +276,8 @@ func TestBroken(t *testing.T) {
 		{"the engine's socket", "B6", say("host./var/run/docker.sock", "EINVAL")},
 		{"its first process can be traced", "B6", shown(func(p *Process) { p.Owner = 1000 })},
 		{"the supervisor's processes", "B6 B21", status("NSpid", "300 1")},
+		{"a replaced source", "B7", func(w *Worker) { w.Replaced = []string{"/out"} }},
+		{"a socket that came later", "B7", func(w *Worker) { w.Sockets = []string{"/home/u/out/s"} }},
 		{"a refused source", "B7", func(w *Worker) { w.Outside.Binds["/out"] = "/etc/cron.d" }},
 		{"a hook is writable", "B8", shown(func(p *Process) { p.Mounts[8].Options = []string{"rw", "nosuid"} })},
 		{"nothing is over .git", "B8", shown(func(p *Process) { p.Mounts = slices.Delete(p.Mounts, 8, 9) })},
@@ -367,6 +370,7 @@ func TestControls(t *testing.T) {
 		{"no session", "B41", func(w *Worker) { w.Toolbox = Toolbox{Why: "no answer"} }},
 		{"the toolbox refuses all", "B41", func(w *Worker) { w.Toolbox.Control = "read_file (listed): " + NotOffered }},
 		{"the facts are missing", "B7", func(w *Worker) { w.Refusal = nil }},
+		{"not all was searched for sockets", "B7", func(w *Worker) { w.SocketsMissed = errors.New("permission denied") }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := sound()

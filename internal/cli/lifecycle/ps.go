@@ -15,6 +15,7 @@ import (
 	"github.com/llmdo/workshop/internal/cli/command"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/control"
+	"github.com/llmdo/workshop/internal/lib/clip"
 	"github.com/llmdo/workshop/internal/promise"
 )
 
@@ -36,7 +37,7 @@ the first ` + "`up`" + ` (see down). With --quiet it prints the container IDs al
 	// Stopped containers are always listed.
 	cmd.Flags().BoolP("all", "a", true, "accepted as in Compose")
 	_ = cmd.Flags().MarkHidden("all")
-	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file changed since the first up, or not all could be checked")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 4 if a watched file or a mount changed since up, or not all could be checked")
 	return cmd
 }
 
@@ -64,6 +65,7 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 		a.psNotes(ctx, s)
 		a.psLive(s)
 		a.psCredentials(s)
+		a.psGained(s)
 		for _, down := range app.Stopped(s.Observed, "") {
 			a.Say("the %s doesn't run: its workers have no network until `workshop up`", down)
 		}
@@ -79,10 +81,26 @@ func (a verbs) ps(ctx context.Context, cmd *cobra.Command, strict bool) error {
 	if err != nil {
 		return err
 	}
-	if a.CompareWatched(ctx, s.Name, s.Observed) && strict {
+	if (a.CompareWatched(ctx, s.Name, s.Observed) || slices.ContainsFunc(s.Containers, app.ContainerStatus.MountsChanged)) && strict {
 		return app.Exit(app.CodeRefused)
 	}
 	return nil
+}
+
+// psGained says what the mounts of workers on gVisor gained or lost on the machine.
+func (a verbs) psGained(s *app.Status) {
+	for _, c := range s.Containers {
+		name := app.Printable(c.Service)
+		if len(c.ReplacedMounts) > 0 {
+			a.Warn("what %s has at %s was replaced, renamed or removed on the host (B3, B8); it takes no command until `workshop up` recreates it", name, app.Printable(clip.Some(c.ReplacedMounts)))
+		}
+		if len(c.Sockets) > 0 {
+			a.Warn("%s can connect to sockets that came into its mounts (B7): %s; remove them, or end it: `workshop down`", name, app.Printable(clip.Some(c.Sockets)))
+		}
+		if c.SocketsMissed != "" {
+			a.Warn("not all mounts of %s were searched for sockets (B7): %s", name, app.Printable(c.SocketsMissed))
+		}
+	}
 }
 
 func (a verbs) psTable(entries []app.ContainerStatus) error {

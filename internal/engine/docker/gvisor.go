@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
+
+	"github.com/docker/docker/api/types/container"
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/made"
@@ -17,30 +21,46 @@ var errEnded = errors.New("the container ended")
 const endTime = 2 * time.Second
 
 // gvisorOutside reads of the main process of a container on gVisor, which is its kernel,
-// what this machine shows of it: its flags and its limits. They are nil where it can't be
-// seen.
-func (r *run) gvisorOutside(ctx context.Context, service, id string) (flags []string, limits *made.Limits, err error) {
+// what this machine shows of it: its flags, its limits and the sources of its mounts. They
+// are nil where it can't be seen.
+func (r *run) gvisorOutside(ctx context.Context, service, id string) (flags []string, limits *made.Limits, sources []engine.Source, err error) {
 	for end := time.Now().Add(endTime); ; {
-		c, err := r.e.inspect(ctx, id, service)
+		i, err := r.e.inspect(ctx, id, service)
 		switch {
 		case err != nil:
-			return nil, nil, err
-		case !c.State.Running:
-			return nil, nil, errEnded
+			return nil, nil, nil, err
+		case !i.State.Running:
+			return nil, nil, nil, errEnded
 		}
-		if flags = engine.GVisorFlags(made.ReadArgs(c.State.Pid), id); flags != nil {
-			if limits, err = made.ReadLimits(c.State.Pid); err != nil {
+		if flags = engine.GVisorFlags(made.ReadArgs(i.State.Pid), id); flags != nil {
+			if limits, err = made.ReadLimits(i.State.Pid); err != nil {
 				err = fmt.Errorf("limits of %s: %w", service, err)
 			}
-			return flags, limits, err
+			return flags, limits, sourcesOf(i.Mounts), err
 		}
 		if time.Now().After(end) {
-			return nil, nil, nil
+			return nil, nil, nil, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, nil, context.Cause(ctx)
+			return nil, nil, nil, context.Cause(ctx)
 		case <-time.After(endTime / 20): // it may be ending
 		}
 	}
+}
+
+// sourcesOf are the sources of a container's bind mounts that PID 1 of other workers looks at
+// (package workerinit): neither files that can only be read, which go on having their text,
+// nor what is in /run, which is ours.
+func sourcesOf(all []container.MountPoint) (out []engine.Source) {
+	for _, m := range all {
+		if m.Type != "bind" || strings.HasPrefix(m.Destination, "/run/") {
+			continue
+		}
+		info, err := os.Stat(m.Source)
+		if err == nil && (m.RW || info.IsDir()) {
+			out = append(out, engine.Source{Target: m.Destination, Path: m.Source, File: made.FileID(m.Source)})
+		}
+	}
+	return out
 }

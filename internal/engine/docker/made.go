@@ -38,10 +38,12 @@ func (r *run) compare(ctx context.Context, s engine.Step, id, start, report stri
 	if err == nil && is.Limits == nil && a.Limits != nil && info.Flavour == engine.FlavourPodman && info.Daemon.Rootless && c.host.NetworkMode.IsContainer() {
 		err = r.limitsOutside(ctx, s.Service, id, is)
 	}
+	var sources []engine.Source
+	ended := false // why is told next, and another start isn't compared
 	if err == nil && a.OwnKernel {
-		known.GVisor, is.Limits, err = r.gvisorOutside(ctx, s.Service, id)
-		if errors.Is(err, errEnded) { // why is told next, and another start isn't compared
-			return nil
+		known.GVisor, is.Limits, sources, err = r.gvisorOutside(ctx, s.Service, id)
+		if ended = errors.Is(err, errEnded); ended {
+			known.Unseen, err = append(known.Unseen, engine.UnseenEnded), nil
 		}
 	}
 	if err == nil {
@@ -50,8 +52,11 @@ func (r *run) compare(ctx context.Context, s engine.Step, id, start, report stri
 		}
 		err = engine.RefuseMade(a.Role, s.Service, engine.CompareMade(a, known, is))
 	}
+	if err == nil && ended {
+		return nil
+	}
 	if err == nil {
-		return r.e.opts.Compared.Keep(r.p.Project, s.Service, start)
+		return r.e.opts.Compared.Keep(r.p.Project, s.Service, start, sources...)
 	}
 	return errors.Join(err, r.removeWrong(ctx, s.Service, id))
 }
@@ -65,6 +70,9 @@ func (r *run) compareAgain(ctx context.Context, s engine.Step, id string, said *
 	}
 	if err := r.checkStored(ctx, id, s.Service, &c); err != nil {
 		return err
+	}
+	if c.HostConfig.Runtime == compose.GVisorRuntime { // it doesn't show what it mounts
+		return errors.Join(engine.Conflict("%s was started by something else than `up`", s.Service), r.removeWrong(ctx, s.Service, id))
 	}
 	if said.made == "" { // as its log was rotated: the next plan creates it
 		return errors.Join(engine.Conflict("%s was started by something else than `up`, and its log doesn't say any more what it is", s.Service), r.removeWrong(ctx, s.Service, id))

@@ -141,7 +141,8 @@ func (e *Engine) started(ctx context.Context, project string, all []engine.Conta
 				if c.State != "running" {
 					return nil
 				}
-				c.NotCompared = !c.ByCompose && !e.opts.Compared.Has(project, c.Service, startOf(c.ID, i.State.FinishedAt))
+				noted, compared := e.opts.Compared.Sources(project, c.Service, startOf(c.ID, i.State.FinishedAt))
+				c.NotCompared, c.Sources, c.Replaced = !c.ByCompose && !compared, noted, engine.Replaced(noted)
 				c.Started, err = time.Parse(time.RFC3339Nano, i.State.StartedAt)
 				return err
 			})

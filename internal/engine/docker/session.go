@@ -55,8 +55,13 @@ func (e *Engine) running(ctx context.Context, project, service, dir string) (wor
 		return w, &engine.NotRunningError{Project: project, Services: []string{service}, State: c.State, Why: c.WhyEnded()}
 	case !compose.IsWorkers(c.Role):
 		return w, fmt.Errorf("%s is a %s, and commands run in workers only", service, c.Role)
-	case !c.ByCompose && !e.opts.Compared.Has(project, service, w.start): // plain Compose compares nothing
+	}
+	noted, compared := e.opts.Compared.Sources(project, service, w.start)
+	if !c.ByCompose && !compared { // plain Compose compares nothing
 		return w, engine.RefuseNotCompared(service)
+	}
+	if targets := engine.Replaced(noted); len(targets) > 0 {
+		return w, engine.RefuseReplaced(service, targets)
 	}
 	return w, nil
 }

@@ -3,6 +3,7 @@
 package clip
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -31,4 +32,13 @@ func Runes(s string, n int) string {
 		return s
 	}
 	return string([]rune(s)[:n]) + "…"
+}
+
+// Some lists a few of many names: "a, b, c and 5 more".
+func Some(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + " and " + strconv.Itoa(len(names)-most) + " more"
 }
