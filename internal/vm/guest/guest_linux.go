@@ -1,8 +1,3 @@
-// Package guest is PID 1 of a worker's virtual machine: it loads the kernel's modules, opens
-// the carrier (package carrier) and says that it is ready. The machine has no network card;
-// the carrier is all that leads out of it. When it ends, the machine is powered off.
-//
-// Nobody believes it: a worker may own this kernel. What holds the worker is outside.
 package guest
 
 import (
@@ -20,13 +15,6 @@ import (
 	"github.com/llmdo/workshop/internal/carrier"
 	"github.com/llmdo/workshop/internal/carrier/mux"
 )
-
-// Port is the name of the virtio port that is the carrier.
-const Port = "workshop"
-
-// Modules is where the initramfs has the kernel's modules, whose names are in the order in
-// which they are loaded.
-const Modules = "/modules"
 
 // portTimeout bounds the wait for the port. The kernel finds its devices while it loads the
 // modules for them.

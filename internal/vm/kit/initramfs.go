@@ -5,11 +5,9 @@ import (
 	"fmt"
 
 	"github.com/cavaliergopher/cpio"
-)
 
-// ModulesDir is where a guest finds its modules; their names begin with their place in the
-// order in which they are loaded.
-const ModulesDir = "/modules"
+	"github.com/llmdo/workshop/internal/vm/guest"
+)
 
 // guestDirs are mount points of a guest.
 var guestDirs = []string{"dev", "proc", "sys", "run", "tmp"}
@@ -30,7 +28,7 @@ func initramfs(init []byte, modules []module) ([]byte, error) {
 		_, err := w.Write(data)
 		return err
 	}
-	for _, dir := range append([]string{ModulesDir[1:]}, guestDirs...) {
+	for _, dir := range append([]string{guest.Modules[1:]}, guestDirs...) {
 		if err := add(dir, cpio.TypeDir|0o755, nil); err != nil {
 			return nil, err
 		}
@@ -39,7 +37,7 @@ func initramfs(init []byte, modules []module) ([]byte, error) {
 		return nil, err
 	}
 	for i, m := range modules {
-		if err := add(fmt.Sprintf("%s/%03d-%s.ko", ModulesDir[1:], i, m.name), cpio.TypeReg|0o444, m.file); err != nil {
+		if err := add(fmt.Sprintf("%s/%03d-%s.ko", guest.Modules[1:], i, m.name), cpio.TypeReg|0o444, m.file); err != nil {
 			return nil, err
 		}
 	}

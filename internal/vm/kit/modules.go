@@ -29,7 +29,7 @@ func wanted() []string {
 	return names
 }
 
-// maxModules is how many modules a kit has at most. Debian's kernels need 35.
+// maxModules is how many modules a kit has at most. Debian's 6.1 needs 29.
 const maxModules = 128
 
 // module is one as it is loaded.

@@ -3,6 +3,8 @@ package monitor
 import (
 	"fmt"
 	"strings"
+
+	"github.com/llmdo/workshop/internal/vm/guest"
 )
 
 // Accelerator is what runs the machine's processor.
@@ -42,9 +44,6 @@ type Share struct {
 // carrierFD is QEMU's descriptor of the carrier.
 const carrierFD = 3
 
-// initArgs are the arguments of the guest's init.
-const initArgs = "guest"
-
 // Args returns QEMU's arguments, without the program's name. What they leave out isn't in
 // the machine: -nodefaults, and no -monitor, -netdev, -display or device on another bus.
 func Args(s Spec) []string {
@@ -73,9 +72,9 @@ func Args(s Spec) []string {
 		// Shared, because the file server reads the requests in it.
 		"-object", fmt.Sprintf("memory-backend-memfd,id=mem,size=%dM,share=on", s.MemoryMiB),
 		"-global", "virtio-mmio.force-legacy=false",
-		"-kernel", s.Kernel, "-initrd", s.Initramfs, "-append", strings.Join(append(command, "--", initArgs), " "),
+		"-kernel", s.Kernel, "-initrd", s.Initramfs, "-append", strings.Join(append(command, "--", guest.Command), " "),
 		"-chardev", fmt.Sprintf("socket,id=carrier,fd=%d", carrierFD),
-		"-device", "virtio-serial-device,max_ports=2", "-device", "virtserialport,chardev=carrier,name=workshop",
+		"-device", "virtio-serial-device,max_ports=2", "-device", "virtserialport,chardev=carrier,name=" + guest.Port,
 		"-device", "virtio-balloon-device,free-page-reporting=on",
 	}
 	if s.Root != "" {
