@@ -40,7 +40,7 @@ func main() {
 	b := &bench{}
 	flag.StringVar(&b.bin, "bin", "bin", "directory of the built programs")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of the engine scenarios")
-	only := flag.String("only", "", "parts to run, separated by commas: process, review, scale, network, updown, tools, namespace, podman, checks, run, work, many, size (default all of these), soak, kills")
+	only := flag.String("only", "", "parts to run, separated by commas: process, review, scale, network, updown, tools, namespace, podman, kernel, checks, run, work, many, size (default all of these), soak, kills")
 	flag.DurationVar(&b.soakFor, "for", 10*time.Minute, "how long the parts soak and kills run")
 	sizes := flag.String("n", "1,5,20", "numbers of workers for up and down")
 	clean := flag.Bool("clean-build", false, "also measure a build with an empty cache (minutes)")
@@ -77,6 +77,7 @@ func (b *bench) run(only, sizes string, clean bool) (err error) {
 		{"tools", b.tools},
 		{"namespace", func() error { return b.namespaces(sizes) }},
 		{"podman", func() error { return b.podman(sizes) }},
+		{"kernel", b.kernel},
 		{"checks", b.checks},
 		{"run", b.oneOff},
 		{"work", b.work},

@@ -122,7 +122,7 @@ func (c *counter) Write(b []byte) (int, error) {
 // stream is what `workshop exec` does, in this process.
 func (r *room) stream() func() error {
 	return func() error {
-		conn, err := r.here.Session(r.b.ctx, toolsProject, toolsWorker, r.dir)
+		conn, err := r.here.Session(r.b.ctx, r.name, toolsWorker, r.dir)
 		if err != nil {
 			return err
 		}

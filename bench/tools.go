@@ -39,6 +39,7 @@ const (
 // room is a workshop that is up, with the ways into its worker.
 type room struct {
 	b    *bench
+	name string // of the project
 	dir  string
 	w    *workshop.Workshop
 	id   string // of the worker's container
@@ -52,7 +53,7 @@ type room struct {
 // tools measures calls, sessions and whole commands, beside the engine's exec
 // and a process on the host.
 func (b *bench) tools() (err error) {
-	r := &room{b: b}
+	r := &room{b: b, name: toolsProject}
 	defer r.close()
 	if err := r.open(); err != nil {
 		return err
@@ -101,11 +102,9 @@ func (r *room) open() (err error) {
 			return err
 		}
 	}
-	w, problems := workshop.Load(context.Background(), os.DirFS(r.dir), "workshop.yaml", workshop.Options{Lookup: func(string) (string, bool) { return "", false }})
-	if problems.HasErrors() {
-		return problems
+	if err := r.load(); err != nil {
+		return err
 	}
-	r.w = w
 	compared := engine.Compared{Dir: filepath.Join(b.dir, "state/workshop/projects")}
 	if r.here, err = docker.New(b.ctx, docker.Options{Lookup: os.LookupEnv, Compared: compared}); err != nil {
 		return err
@@ -119,6 +118,16 @@ func (r *room) open() (err error) {
 	}
 	r.log, err = audit.Open(filepath.Join(b.dir, "audit.jsonl"), toolsProject, nil)
 	return err
+}
+
+// load reads the workshop that its sessions are checked by.
+func (r *room) load() error {
+	w, problems := workshop.Load(context.Background(), os.DirFS(r.dir), "workshop.yaml", workshop.Options{Lookup: func(string) (string, bool) { return "", false }})
+	if problems.HasErrors() {
+		return problems
+	}
+	r.w = w
+	return nil
 }
 
 func (r *room) close() {
@@ -173,14 +182,14 @@ func (r *room) host(e engine.Engine) (*session.Host, error) {
 		Workshop: r.w, Client: "bench", Audit: r.log,
 		Gate: &approval.Gate{Policy: approval.Policy{ApproveAll: true}},
 		Dial: func(ctx context.Context, worker string) (io.ReadWriteCloser, error) {
-			return e.Session(ctx, toolsProject, worker, r.dir)
+			return e.Session(ctx, r.name, worker, r.dir)
 		},
 	}, toolsWorker)
 }
 
 // bare is a session without a Host.
 func (r *room) bare(e engine.Engine) (*wire.Conn, error) {
-	rwc, err := e.Session(r.b.ctx, toolsProject, toolsWorker, r.dir)
+	rwc, err := e.Session(r.b.ctx, r.name, toolsWorker, r.dir)
 	if err != nil {
 		return nil, err
 	}

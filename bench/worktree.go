@@ -26,14 +26,14 @@ const (
 // workPackages are some 150 packages from npm.
 const workPackages = `{"name": "work", "version": "1.0.0", "private": true, "dependencies": {"eslint": "9.39.1", "express": "5.1.0", "typescript": "5.9.3"}}`
 
-// npmInstall asks the registry for nothing: the cache has it all.
-const npmInstall = "npm install --offline --no-audit --no-fund --no-update-notifier --cache \"$PWD/npm-cache\"\n"
+// npmOffline: the registry is asked for nothing, the cache has it all.
+const npmOffline = " --offline --no-audit --no-fund --no-update-notifier --cache \"$PWD/npm-cache\"\n"
 
 // goEnv: the build cache is in the project, and has the standard library.
 const goEnv = "export GOCACHE=\"$PWD/../go-cache\" GOENV=off GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local GOTELEMETRY=off CGO_ENABLED=0\n"
 
 var workTasks = []workTask{
-	{"npm install of 150 packages from its cache", "npm.sh", "rm -rf node_modules\n" + npmInstall, 15}, // from 1.3 to 1.8 s on an idle machine
+	{"npm install of 150 packages from its cache", "npm.sh", "rm -rf node_modules\nnpm install" + npmOffline, 15}, // from 1.3 to 1.8 s on an idle machine
 	{fmt.Sprintf("tsc of %d modules", tsModules), "tsc.sh", "rm -rf out\nnode node_modules/typescript/bin/tsc -p ts\n", 5},
 	// Each package is compiled, as all import the one that changed.
 	{fmt.Sprintf("go build of %d packages that import net/http", goPackages), "build.sh", "cd go\n" + goEnv +

@@ -3,14 +3,12 @@
 package scenario
 
 import (
-	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/e2e/ownengine"
 	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
@@ -26,16 +24,9 @@ func Runsc(t *testing.T) string {
 // flags, with those that it needs.
 func NewGVisorEngine(t *testing.T, program string, flags ...string) *OwnEngine {
 	t.Helper()
-	if len(flags) == 0 {
-		flags = []string{"--host-uds=open", "--network=sandbox"}
-	}
-	b, err := json.Marshal(map[string]any{"runtimes": map[string]any{compose.GVisorRuntime: map[string]any{"path": program, "runtimeArgs": flags}}})
+	args, err := ownengine.WithGVisor(filepath.Join(t.TempDir(), "daemon.json"), program, flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "daemon.json")
-	if err := os.WriteFile(file, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return NewEngine(t, "--config-file", file)
+	return NewEngine(t, args...)
 }

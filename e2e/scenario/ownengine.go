@@ -5,7 +5,6 @@ package scenario
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,15 +49,11 @@ type OwnEngine struct {
 // of everything that the test does. It ends with the test, with all in it.
 func NewEngine(t *testing.T, args ...string) *OwnEngine {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "workshop-e2e-engine.")
+	of, err := ownengine.NewDocker(args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := func(name string) string { return filepath.Join(dir, name) }
-	return newOwn(t, ownengine.Service{Dir: dir, Host: "unix://" + at("docker.sock"), Argv: append([]string{
-		"dockerd", "--host", "unix://" + at("docker.sock"), "--data-root", at("data"), "--exec-root", at("exec"), "--pidfile", at("docker.pid"),
-		"--default-address-pool", "base=10.214.0.0/17,size=24", "--bip", "10.214.255.1/24", "--exec-opt", "native.cgroupdriver=cgroupfs",
-	}, args...)})
+	return newOwn(t, *of)
 }
 
 func newOwn(t *testing.T, of ownengine.Service) *OwnEngine {

@@ -1,0 +1,270 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/llmdo/workshop/e2e/ownengine"
+	"github.com/llmdo/workshop/internal/dev/testnet"
+	"github.com/llmdo/workshop/internal/engine"
+	docker "github.com/llmdo/workshop/internal/engine/docker"
+	"github.com/llmdo/workshop/internal/session/audit"
+)
+
+// What a worker with a kernel of its own may take longer, in milliseconds.
+const (
+	kernelUp   = 150
+	kernelCall = 4
+	kernelGet  = 6
+)
+
+// getsAtOnce is how many requests the program get makes each time.
+const getsAtOnce = 20
+
+// kernelTasks are in the table without a limit.
+var kernelTasks = []workTask{
+	{fmt.Sprintf("git status, %d files", smallFiles), "status.sh", "test -z \"$(git -C files status --short --untracked-files=all)\"\n", 7},
+	{"npm ci of 150 packages from its cache", "ci.sh", "npm ci" + npmOffline, 3},
+}
+
+// kernel measures a worker on gVisor beside the same worker on this machine's kernel, by
+// runc, on one Docker engine of its own.
+func (b *bench) kernel() error {
+	if err := b.need("dockerd=docker.io", "npm=npm", "git=git", "tar=tar"); err != nil {
+		return err
+	}
+	original, err := b.kernelTree()
+	if err != nil {
+		return err
+	}
+	host, stop, err := b.startGVisor()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	var sites []*kernelSite
+	for _, kernel := range []string{"sandboxed", "host"} {
+		s, err := b.kernelSite(kernel, host, original)
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		sites = append(sites, s)
+	}
+	for _, part := range []func(ours, other *kernelSite) error{b.kernelUps, b.kernelCalls, b.kernelGets, b.kernelWork} {
+		if err := part(sites[0], sites[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startGVisor starts a Docker engine with gVisor's runtime, in a network of its own that has
+// the test internet.
+func (b *bench) startGVisor() (host string, stop func(), err error) {
+	runsc := exec.CommandContext(b.ctx, filepath.Join(filepath.Dir(b.bin), "scripts/runsc"))
+	runsc.Stderr = os.Stderr
+	program, err := runsc.Output()
+	if err != nil {
+		return "", nil, fmt.Errorf("scripts/runsc: %w", err)
+	}
+	args, err := ownengine.WithGVisor(filepath.Join(b.dir, "gvisor.json"), strings.TrimSpace(string(program)))
+	if err != nil {
+		return "", nil, err
+	}
+	ns, err := testnet.NewNS()
+	if err != nil {
+		return "", nil, err
+	}
+	defer ns.Close()
+	in, err := testnet.Start(b.ctx, testnet.Options{Near: ns})
+	if err != nil {
+		return "", nil, err
+	}
+	s, err := ownengine.NewDocker(args...)
+	if err != nil {
+		in.Close()
+		return "", nil, err
+	}
+	s.Argv = append([]string{"unshare", "--mount"}, s.Argv...)
+	stop = func() {
+		if err := s.Remove(); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: docker: left behind:", err)
+		}
+		in.Close()
+	}
+	if err := ns.Do(s.Start); err != nil {
+		stop()
+		return "", nil, err
+	}
+	return s.Host, stop, nil
+}
+
+// kernelTree is what the two workers find in their workspace.
+func (b *bench) kernelTree() (string, error) {
+	dir := filepath.Join(b.dir, "kernel")
+	files := map[string]string{
+		"package.json": workPackages,
+		"get.sh":       fmt.Sprintf("./get allowed.example.org %d\n", getsAtOnce),
+		"commit.sh":    "set -e\nmkdir files\ntar -xf files.tar -C files\nrm files.tar\ngit init -q files\ncd files\ngit add .\ngit -c user.name=bench -c user.email=bench@example.org -c gc.auto=0 commit -q -m files\n",
+	}
+	for _, t := range kernelTasks {
+		files[t.script] = "set -e\n" + t.text
+	}
+	if err := writeFiles(dir, files); err != nil {
+		return "", err
+	}
+	if err := errors.Join(b.npmCache(dir), b.smallFiles(dir)); err != nil {
+		return "", err
+	}
+	if _, err := b.timed(dir, nil, "sh", "commit.sh"); err != nil {
+		return "", err
+	}
+	_, err := b.timed(filepath.Dir(b.bin), []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-o", filepath.Join(dir, "get"), "./bench/get")
+	return dir, err
+}
+
+// kernelSite is one of the two workers. They go with the engine.
+type kernelSite struct {
+	room
+	work     worksite
+	workshop func(args ...string) func() error
+}
+
+// kernelSite writes the workshop of a worker with a kernel, which isn't up.
+func (b *bench) kernelSite(kernel, host, original string) (*kernelSite, error) {
+	project := "bench-kernel-" + kernel
+	dir, state := filepath.Join(b.dir, project), filepath.Join(b.dir, "kernel-state")
+	s := &kernelSite{room: room{b: b, name: project, dir: dir}, work: worksite{name: "kernel: " + kernel, dir: filepath.Join(dir, "project")}}
+	if err := writeFiles(dir, map[string]string{
+		"workshop.yaml": fmt.Sprintf("workshop:\n  name: %s\n  container:\n    image: host\n    kernel: %s\n    network: {mode: restricted, allow: [allowed.example.org], dns: [%s]}\n"+
+			"    mounts: [\"./project:/workspace:rw\"]\n    workdir: /workspace\n    tmp: 2G\n    resources: {memory: 4G, cpu: 2}\n  workers: [%s]\n", project, kernel, testnet.DNS, toolsWorker),
+		"workers/" + toolsWorker + ".md": "---\nname: " + toolsWorker + "\ndescription: Measures nothing itself.\nallowed-tools: Bash\n---\nYou are measured.\n",
+	}); err != nil {
+		return nil, err
+	}
+	// The worker runs as the owner of the project's directory.
+	if err := errors.Join(os.Chown(dir, benchUser, benchUser), b.copyWork(original, s.work.dir)); err != nil {
+		return nil, err
+	}
+	env := []string{"DOCKER_HOST=" + host, "XDG_STATE_HOME=" + state}
+	s.workshop = func(args ...string) func() error {
+		return func() error {
+			_, err := b.timed(dir, env, b.workshop(), append([]string{"--engine", "docker"}, args...)...)
+			return err
+		}
+	}
+	s.work.output = func(script string) (string, error) {
+		cmd := exec.CommandContext(b.ctx, b.workshop(), "--engine", "docker", "exec", toolsWorker, "--", "sh", script)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("%s: %s: %w\n%s", s.work.name, script, err, out)
+		}
+		return string(out), nil
+	}
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.log, err = audit.Open(filepath.Join(b.dir, project+".jsonl"), project, nil); err != nil {
+		return nil, err
+	}
+	s.here, err = docker.New(b.ctx, docker.Options{Host: host, Lookup: os.LookupEnv, Compared: engine.Compared{Dir: filepath.Join(state, "workshop/projects")}})
+	return s, err
+}
+
+// added is a row of what a worker with a kernel of its own takes longer.
+func (b *bench) added(what string, ours, other times, limit float64, note string) {
+	b.add(row{what: "gVisor: " + what + ", added", against: "its limit above runc's " + number(other.median(), "ms"), ours: max(0, ours.median()-other.median()), other: limit, unit: "ms", limit: 1,
+		note: strings.TrimSpace(fmt.Sprintf("a quarter takes up to %.2f ms, on runc %.2f ms %s", ours.p(25), other.p(25), note))})
+}
+
+// kernelUps measures up of one worker to every gate passed, and leaves both up.
+func (b *bench) kernelUps(ours, other *kernelSite) error {
+	up, down := [2]func() error{ours.workshop("up"), other.workshop("up")}, [2]func() error{ours.workshop("down"), other.workshop("down")}
+	t, err := b.compete(max(11, b.rounds), contender{up[0], 1}, contender{down[0], 1}, contender{up[1], 1}, contender{down[1], 1})
+	if err != nil {
+		return err
+	}
+	b.added("up, 1 worker", t[0], t[2], kernelUp, "")
+	b.add(row{what: "gVisor: down, 1 worker", against: "the same on runc", ours: t[1].median(), other: t[3].median(), unit: "ms"})
+	return errors.Join(up[0](), up[1]())
+}
+
+// kernelCalls measures one call in an open session.
+func (b *bench) kernelCalls(ours, other *kernelSite) error {
+	var all []contender
+	for _, s := range []*kernelSite{ours, other} {
+		h, err := s.host(s.here)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		c, err := s.bare(s.here)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		all = append(all, contender{s.hostCall(h, "shell", trueArgs), 25}, contender{func() error { return c.Call(b.ctx, "ping", struct{}{}, nil) }, 25})
+	}
+	t, err := b.compete(20, all...)
+	if err != nil {
+		return err
+	}
+	b.added("call of /bin/true", t[0], t[2], kernelCall, fmt.Sprintf("; p99 %.2f and %.2f ms; a ping %.2f and %.2f ms", t[0].p(99), t[2].p(99), t[1].median(), t[3].median()))
+	return nil
+}
+
+// kernelGets measures requests from inside, through the guard.
+func (b *bench) kernelGets(ours, other *kernelSite) error {
+	var lookup, first [2]times
+	for round := range 11 {
+		for i, s := range []*kernelSite{ours, other} {
+			out, err := s.work.output("get.sh")
+			if err != nil {
+				return err
+			}
+			for line := range strings.Lines(out) {
+				var a, b time.Duration
+				if _, err := fmt.Sscan(line, &a, &b); err != nil {
+					return fmt.Errorf("get prints %q: %w", line, err)
+				}
+				if round > 0 { // after one to warm up
+					lookup[i], first[i] = append(lookup[i], a.Seconds()*1000), append(first[i], b.Seconds()*1000)
+				}
+			}
+		}
+	}
+	for i := range first {
+		slices.Sort(lookup[i])
+		slices.Sort(first[i])
+		if len(first[i]) != 10*getsAtOnce {
+			return fmt.Errorf("%d requests were measured, want %d", len(first[i]), 10*getsAtOnce)
+		}
+	}
+	b.added("GET through the guard, connect + first byte", first[0], first[1], kernelGet,
+		fmt.Sprintf("; p99 %.2f and %.2f ms; the lookup before takes %.2f and %.2f ms", first[0].p(99), first[1].p(99), lookup[0].median(), lookup[1].median()))
+	return nil
+}
+
+// kernelWork measures real work.
+func (b *bench) kernelWork(ours, other *kernelSite) error {
+	for _, k := range kernelTasks {
+		t, err := b.compete(max(k.rounds, b.rounds), contender{ours.work.run(k.script), 1}, contender{other.work.run(k.script), 1})
+		if err != nil {
+			return err
+		}
+		b.add(row{what: "gVisor: " + k.what, against: "the same on runc", ours: t[0].median(), other: t[1].median(), unit: "ms",
+			note: fmt.Sprintf("%.0f to %.0f ms, runc's %.0f to %.0f ms", t[0].p(0), t[0].p(100), t[1].p(0), t[1].p(100))})
+	}
+	return nil
+}
