@@ -12,9 +12,6 @@ import (
 // egressProxies write the rules of proxies, by their names.
 var egressProxies = map[string]egressacl.Renderer{"squid": egressacl.Squid, "envoy": egressacl.Envoy}
 
-// IsEgressProxy reports whether rules can be written for a proxy of this name.
-func IsEgressProxy(name string) bool { return egressProxies[name] != nil }
-
 // EgressACL is the policy of a workshop file as rules of an egress proxy.
 type EgressACL struct {
 	Text []byte // nil where the diagnostics have an error

@@ -1,12 +1,12 @@
 package workerinit
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -55,8 +55,8 @@ func (f madeFile) ownedBy(uid int, dir string) error {
 }
 
 // makeFile creates a file without a name if the file system supports it (open(2),
-// O_TMPFILE), so that nothing is left behind; otherwise one with a name, which it
-// removes.
+// O_TMPFILE), so that nothing is left behind; otherwise one that it removes, as on NFS and
+// gVisor. Several workers may do so in the same directory at the same time.
 func makeFile(dir string) (madeFile, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err == nil {
@@ -66,13 +66,12 @@ func makeFile(dir string) (madeFile, error) {
 	if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EINVAL) {
 		return madeFile{}, err
 	}
-	name := filepath.Join(dir, ".workshop-gate-"+strconv.Itoa(os.Getpid()))
-	fd, err = unix.Open(name, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
-	if errors.Is(err, unix.EEXIST) { // left by a killed process
-		if err = unix.Unlink(name); err == nil {
-			fd, err = unix.Open(name, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
-		}
-	}
+	return makeNamedFile(dir)
+}
+
+func makeNamedFile(dir string) (madeFile, error) {
+	name := filepath.Join(dir, ".workshop-gate-"+rand.Text())
+	fd, err := unix.Open(name, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return madeFile{}, err
 	}

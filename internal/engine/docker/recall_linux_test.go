@@ -46,11 +46,12 @@ func recallOfItself(t *testing.T, home string) {
 		t.Fatal(err)
 	}
 	go func() { // as PID 1 of a worker
+		kept := map[string]net.Conn{}
 		for {
 			sockets, _ := filepath.Glob(filepath.Join(home, "?-01234567", filepath.Base(dir), "*"+dialin.Suffix))
 			for _, path := range sockets {
 				if c, err := net.Dial("unix", path); err == nil {
-					defer c.Close()
+					kept[path] = c
 				}
 			}
 			time.Sleep(time.Millisecond)
