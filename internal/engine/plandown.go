@@ -86,8 +86,7 @@ func PlanRestart(d Desired, o Observed) (*Plan, error) {
 		}
 	}
 	for i, service := range workers {
-		after := append(pl.carriedBy(service), stoppedWorkers[i], pl.started[pl.c.RoomOf[service]])
-		pl.started[service] = pl.add(step(OpStartContainer, service, "restart"), after...)
+		pl.started[service] = pl.add(step(OpStartContainer, service, "restart"), stoppedWorkers[i], pl.started[pl.c.RoomOf[service]], pl.copies(service))
 	}
 	for _, service := range slices.Concat(base, workers) {
 		waitReady(service)

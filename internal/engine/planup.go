@@ -198,22 +198,22 @@ func (pl *planner) createAndStart(decisions map[string]decision) {
 	}
 }
 
-// isAwaited reports whether a service is an outlet, or a room that has one: a kernel of a
-// worker's own copies the network of its room once, and its PID 1 connects to its outlet
-// before anything else can.
+// isAwaited reports whether a service is a room that has an outlet: a kernel of a worker's
+// own copies the network of its room once, when it starts.
 func (pl *planner) isAwaited(service string) bool {
-	return slices.ContainsFunc(pl.services(compose.RoleOutlet), func(o string) bool { return o == service || pl.c.RoomOf[o] == service })
+	return slices.ContainsFunc(pl.services(compose.RoleOutlet), func(o string) bool { return pl.c.RoomOf[o] == service })
 }
 
-// carriedBy returns the steps in which the outlet of a worker, and the room of the two, become
-// ready.
-func (pl *planner) carriedBy(worker string) (steps []int) {
+// copies returns the step in which the room that a worker's kernel copies becomes ready; 0:
+// it copies none. Its outlet may start at the same time: its PID 1 waits for that before
+// anything else can connect.
+func (pl *planner) copies(worker string) int {
 	for _, outlet := range pl.services(compose.RoleOutlet) {
 		if uses(pl.p.Services[worker], outlet) && pl.c.Roles[worker] == compose.RoleWorker { // its volume has its name
-			steps = append(steps, pl.ready[outlet], pl.ready[pl.c.RoomOf[outlet]])
+			return pl.ready[pl.c.RoomOf[outlet]]
 		}
 	}
-	return steps
+	return 0
 }
 
 func (pl *planner) waitReady(service string, d decision) {
@@ -253,7 +253,7 @@ func (pl *planner) start(service string, d decision) int {
 			after = append(after, pl.volumes[v.Source])
 		}
 	}
-	after = append(after, pl.carriedBy(service)...)
+	after = append(after, pl.copies(service))
 	if d.action == start { // a created one's creation waits
 		for key := range pl.p.Services[service].Networks {
 			after = append(after, pl.network[key])

@@ -16,8 +16,8 @@ import (
 // room redirects, and others whose denials are counted.
 var relayPorts = append([]uint16{53, 80, 443, firewall.PortProxy}, firewall.ToldPorts...)
 
-// outletTimeout bounds the wait for the outlet, which is ready before a worker starts.
-const outletTimeout = 5 * time.Second
+// outletTimeout bounds the wait for the outlet, which starts when the worker does.
+const outletTimeout = 10 * time.Second
 
 // startRelay connects to the outlet before anything else can, and starts the relay, which
 // connects again whenever the connection ended.
@@ -67,13 +67,13 @@ func dialFirst(ctx context.Context, timeout time.Duration, dial func(context.Con
 		timeout = outletTimeout
 	}
 	end := time.After(timeout)
-	for {
+	for retry := firstRetry; ; retry = min(2*retry, lastRetry/5) {
 		c, err := dial(ctx)
 		if err == nil {
 			return c, nil
 		}
 		select {
-		case <-time.After(lastRetry / 5):
+		case <-time.After(retry):
 		case <-end:
 			return nil, err
 		case <-ctx.Done():
