@@ -70,6 +70,14 @@ func TestEnds(t *testing.T) {
 	if !wasReset(c) {
 		t.Error("a reset of the server's is not one inside")
 	}
+	for range 20 { // who ended its data, too, hears of a reset, not of an end
+		c := w.dialInside("198.51.100.7:80")
+		c.Write([]byte("reset"))
+		c.CloseWrite()
+		if !wasReset(c) {
+			t.Fatal("a reset is an end inside")
+		}
+	}
 	c = w.dialInside("198.51.100.7:80")
 	c.Write([]byte("hello"))
 	c.Read(make([]byte, 1))

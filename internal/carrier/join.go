@@ -42,6 +42,39 @@ func Join(c *net.TCPConn, s *mux.Stream, size buffers.Size) {
 		_ = c.CloseWrite()
 	}
 	up.Wait()
+	select {
+	case <-s.Gone(): // or a peer that ended its data before takes it for the end of ours
+		reset(c)
+	default:
+	}
+}
+
+// Pass is [Join] of a stream of one connection and one of another.
+func Pass(a, b *mux.Stream, size buffers.Size) {
+	defer a.Close()
+	defer b.Close()
+	passed := make(chan struct{})
+	defer close(passed)
+	go func() {
+		select {
+		case <-a.Gone():
+			b.Reset()
+		case <-b.Gone():
+			a.Reset()
+		case <-passed:
+		}
+	}()
+	one := func(to, from *mux.Stream) {
+		if copyAll(to, from, size) != nil {
+			to.Reset()
+			return
+		}
+		_ = to.CloseWrite()
+	}
+	var up sync.WaitGroup
+	up.Go(func() { one(b, a) })
+	one(a, b)
+	up.Wait()
 }
 
 func copyAll(to io.Writer, from io.Reader, size buffers.Size) error {

@@ -8,13 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/carrier/relay"
 )
-
-// relayPorts are where a relay accepts besides the ports of the policy: those that each
-// room redirects, and others whose denials are counted.
-var relayPorts = append([]uint16{53, 80, 443, firewall.PortProxy}, firewall.ToldPorts...)
 
 // outletTimeout bounds the wait for the outlet, which starts when the worker does.
 const outletTimeout = 10 * time.Second
@@ -36,7 +31,7 @@ func startRelay(ctx context.Context, o Options, stderr io.Writer) error {
 	var next atomic.Pointer[io.ReadWriteCloser]
 	next.Store(&first)
 	_, err = relay.New(relay.Options{
-		Ports: relayPorts,
+		Ports: relay.Ports,
 		Log:   func(line string) { fmt.Fprintln(stderr, "relay: "+line) },
 		Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
 			if c := next.Swap(nil); c != nil {

@@ -37,14 +37,10 @@ const memoryLimit = firewall.OutletMemory / 3
 // (package made) and READY, or "FAILED reason", and carries until it gets a signal. It
 // returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		fmt.Fprintln(stdout, "FAILED PR_SET_DUMPABLE: "+err.Error())
+	if err := prepare(); err != nil {
+		fmt.Fprintln(stdout, "FAILED "+err.Error())
 		return 1
 	}
-	// Each thread counts against the container's processes.
-	runtime.GOMAXPROCS(2)
-	debug.SetGCPercent(50)
-	debug.SetMemoryLimit(memoryLimit)
 	socket, o, err := parseArgs(args, stderr)
 	if err != nil {
 		return 2
@@ -56,6 +52,33 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// prepare closes the process to others and bounds what it uses.
+func prepare() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("PR_SET_DUMPABLE: %w", err)
+	}
+	// Each thread counts against the container's processes.
+	runtime.GOMAXPROCS(2)
+	debug.SetGCPercent(50)
+	debug.SetMemoryLimit(memoryLimit)
+	return nil
+}
+
+// Carry is a process that carries for one relay until its connection ends, and returns why;
+// nil: the relay closed it.
+func Carry(ctx context.Context, conn io.ReadWriteCloser) error {
+	if err := prepare(); err != nil {
+		return err
+	}
+	o := New(Options{})
+	go o.follow(ctx)
+	err := o.Serve(ctx, conn)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 func parseArgs(args []string, stderr io.Writer) (socket string, o Options, err error) {

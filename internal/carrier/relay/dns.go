@@ -44,7 +44,7 @@ func (r *Relay) queries(c *net.UDPConn) {
 		case err != nil || flags&unix.MSG_TRUNC != 0 || n == 0:
 			continue
 		}
-		if r.current() == nil { // queries wait in the socket
+		if r.link.Current() == nil { // queries wait in the socket
 			return
 		}
 		select {
@@ -80,7 +80,7 @@ func sourceOf(control []byte) []byte {
 
 // ask sends a query to the room's DNS; nil: no answer.
 func (r *Relay) ask(query []byte) []byte {
-	s := r.open(carrier.Head{Kind: carrier.DNS})
+	s := r.link.Open(carrier.Head{Kind: carrier.DNS}.Encode())
 	if s == nil {
 		return nil
 	}

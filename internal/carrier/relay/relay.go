@@ -13,24 +13,29 @@ import (
 	"sync"
 	"time"
 
+	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/carrier"
+	"github.com/llmdo/workshop/internal/carrier/link"
 	"github.com/llmdo/workshop/internal/carrier/mux"
 	"github.com/llmdo/workshop/internal/guard/buffers"
 )
+
+// Ports are where a relay accepts besides the ports of the policy: those that each room
+// redirects, and others whose denials are counted.
+var Ports = append([]uint16{53, 80, 443, firewall.PortProxy}, firewall.ToldPorts...)
 
 // Options say where a relay accepts connections. Every IPv4 address is one of the machine's
 // own, so that the local address of a connection is what the worker dialled.
 type Options struct {
 	// Dial connects to the outlet, and is called again when the connection ended.
 	Dial func(context.Context) (io.ReadWriteCloser, error)
+	// Ready: it says on each connection that the worker may be used.
+	Ready bool
 	// Ports are where it accepts besides those that the outlet tells; 53 by UDP too.
 	Ports []uint16
 	// Log takes one line about a port that can't be opened; nil: nobody.
 	Log func(string)
 }
-
-// dialAgain is the pause before the next try to reach the outlet.
-const dialAgain = 100 * time.Millisecond
 
 // patience bounds the dialling of a worker's port and the answer to a query.
 const patience = 10 * time.Second
@@ -43,9 +48,8 @@ type Relay struct {
 	slots  chan struct{} // one for each connection or query
 	all    sync.WaitGroup
 
+	link      *link.Link
 	mu        sync.Mutex
-	cond      sync.Cond // of mu: carrier changed
-	carrier   *mux.Mux  // nil: there is none now
 	listeners map[uint16]net.Listener
 }
 
@@ -53,8 +57,12 @@ type Relay struct {
 // later.
 func New(o Options) (*Relay, error) {
 	r := &Relay{o: o, slots: make(chan struct{}, carrier.MaxStreams), listeners: map[uint16]net.Listener{}}
-	r.cond.L = &r.mu
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	l := link.Options{Dial: o.Dial, Mux: mux.Config{Odd: true, Streams: carrier.MaxStreams, Accept: accept, Serve: r.inbound, Message: r.message}}
+	if o.Ready {
+		l.Hello = carrier.Head{Kind: carrier.Ready}.Encode()
+	}
+	r.link = link.New(l)
 	var problems []error
 	for _, p := range o.Ports {
 		problems = append(problems, r.listen(p))
@@ -66,7 +74,7 @@ func New(o Options) (*Relay, error) {
 		r.Close()
 		return nil, err
 	}
-	r.all.Go(r.connect)
+	r.all.Go(r.link.Run)
 	return r, nil
 }
 
@@ -77,77 +85,9 @@ func (r *Relay) Close() {
 	for _, l := range r.listeners {
 		l.Close()
 	}
-	if r.carrier != nil {
-		r.carrier.End(nil)
-	}
-	r.cond.Broadcast()
 	r.mu.Unlock()
+	r.link.Close()
 	r.all.Wait()
-}
-
-// connect keeps a carrier: what it carried ends with it, and what is dialled until the next
-// one waits.
-func (r *Relay) connect() {
-	for r.ctx.Err() == nil {
-		conn, err := r.o.Dial(r.ctx)
-		if err == nil {
-			m := mux.New(conn, mux.Config{Odd: true, Streams: carrier.MaxStreams, Accept: accept, Serve: r.inbound, Message: r.message})
-			r.set(m)
-			_ = m.Run()
-			r.set(nil)
-		}
-		select {
-		case <-time.After(dialAgain):
-		case <-r.ctx.Done():
-		}
-	}
-}
-
-func (r *Relay) set(m *mux.Mux) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.carrier = m
-	if m != nil && r.ctx.Err() != nil {
-		m.End(nil)
-	}
-	r.cond.Broadcast()
-}
-
-// current waits for a carrier that hasn't ended; nil: the relay ends.
-func (r *Relay) current() *mux.Mux {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for (r.carrier == nil || isEnded(r.carrier)) && r.ctx.Err() == nil {
-		r.cond.Wait() // connect sets the next one, or none, after the end of one
-	}
-	if r.ctx.Err() != nil {
-		return nil
-	}
-	return r.carrier
-}
-
-func isEnded(m *mux.Mux) bool {
-	select {
-	case <-m.Done():
-		return true
-	default:
-		return false
-	}
-}
-
-// open opens a stream on the carrier, or on the next one if it ends meanwhile; nil: there
-// is no place, or the relay ends.
-func (r *Relay) open(h carrier.Head) *mux.Stream {
-	for {
-		m := r.current()
-		if m == nil {
-			return nil
-		}
-		s, err := m.Open(h.Encode())
-		if err == nil || !isEnded(m) {
-			return s
-		}
-	}
 }
 
 // listen opens a port at every address and accepts at it. It is closed with the relay.
@@ -172,7 +112,7 @@ func (r *Relay) accept(l *net.TCPListener) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // no descriptors
-			time.Sleep(dialAgain)
+			time.Sleep(link.Again)
 			continue
 		}
 		select {
@@ -190,7 +130,7 @@ func (r *Relay) accept(l *net.TCPListener) {
 
 func (r *Relay) carry(c *net.TCPConn) {
 	to := c.LocalAddr().(*net.TCPAddr).AddrPort()
-	carrier.Carry(r.open(carrier.Head{Kind: carrier.TCP, Address: netip.AddrPortFrom(to.Addr().Unmap(), to.Port())}), c, r.size())
+	carrier.Carry(r.link.Open(carrier.Head{Kind: carrier.TCP, Address: netip.AddrPortFrom(to.Addr().Unmap(), to.Port())}.Encode()), c, r.size())
 }
 
 // size bounds one more connection: the first ones get plenty.
