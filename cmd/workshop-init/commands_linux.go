@@ -12,10 +12,14 @@ import (
 	"github.com/llmdo/workshop/internal/probe"
 	"github.com/llmdo/workshop/internal/room"
 	"github.com/llmdo/workshop/internal/toolbox"
+	"github.com/llmdo/workshop/internal/vm/guest"
 	"github.com/llmdo/workshop/internal/workerinit"
 )
 
 func roomMain(args []string, stdout, stderr io.Writer) int { return room.Main(args, stdout, stderr) }
+func guestMain(args []string, _, stderr io.Writer) int {
+	return guest.Main(args, stderr, room.LocalAddresses)
+}
 
 func workerMain(args []string, stdout, stderr io.Writer) int {
 	return workerinit.Main(args, stdout, stderr)

@@ -14,7 +14,6 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor"
 	"github.com/llmdo/workshop/internal/lib/execmark"
 	"github.com/llmdo/workshop/internal/toolbox"
-	"github.com/llmdo/workshop/internal/vm/guest"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -34,7 +33,7 @@ var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
 	// Without an engine:
 	"supervise": supervisor.Main,
 	"contain":   container.Main,
-	"guest":     guest.Main,
+	"guest":     guestMain,
 }
 
 const usage = `usage: workshop-init room --name NAME [--open] [--outlet [--every-address]] [--fallback anyip --packet-fds N,N,N,N]

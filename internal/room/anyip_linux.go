@@ -85,6 +85,15 @@ func localRoute(f firewall.Family) error {
 	})
 }
 
+// LocalAddresses makes every IPv4 address one of the network namespace's own: what package
+// relay needs, in a kernel that no room is in.
+func LocalAddresses() error {
+	if err := setLoopbackUp(); err != nil {
+		return err
+	}
+	return localRoute(firewall.V4)
+}
+
 func refuseMulticast(f firewall.Family) error {
 	to := []string{"224.0.0.0/4", "255.255.255.255/32"}
 	header := unix.RtMsg{Family: unix.AF_INET, Table: unix.RT_TABLE_LOCAL, Protocol: unix.RTPROT_STATIC, Scope: unix.RT_SCOPE_UNIVERSE, Type: unix.RTN_PROHIBIT}

@@ -329,14 +329,10 @@ func TestFiles(t *testing.T) {
 
 	s := spec(t, dir)
 	s.Root, s.Console = image, true
+	s.Shares = []monitor.Share{{Tag: "rw", Socket: ends[0]}, {Tag: "ro", Socket: ends[1]}}
 	var said bytes.Buffer
 	m, err := monitor.Start(s, func(cmd *exec.Cmd) {
 		cmd.Stdout, cmd.Stderr = &said, &said
-		for i, tag := range []string{"rw", "ro"} {
-			fd := 3 + len(cmd.ExtraFiles)
-			cmd.ExtraFiles = append(cmd.ExtraFiles, ends[i])
-			cmd.Args = append(cmd.Args, "-chardev", fmt.Sprintf("socket,id=files%d,fd=%d", i, fd), "-device", fmt.Sprintf("vhost-user-fs-device,chardev=files%d,tag=%s", i, tag))
-		}
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"os/user"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/carrier/outlet"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/vm/kit"
 	"github.com/llmdo/workshop/internal/vm/monitor"
@@ -26,6 +28,7 @@ const usage = `usage: workshop-vm qemu [--emulate]
        workshop-vm kvm
        workshop-vm kit --tree DIR [--release RELEASE] --init FILE --dir DIR
        workshop-vm check --kit DIR [--emulate]
+       workshop-vm relay
 `
 
 // commands by name.
@@ -34,6 +37,7 @@ var commands = map[string]func(ctx context.Context, args []string, stderr io.Wri
 	"kvm":   proveKVM,
 	"kit":   makeKit,
 	"check": check,
+	"relay": relay,
 }
 
 // errUsage is a wrong command line, which was told.
@@ -188,4 +192,18 @@ func check(ctx context.Context, args []string, stderr io.Writer) (a report.Answe
 	// A guest that doesn't start with KVM: what KVM is claimed to be isn't so.
 	a.Refused = err != nil && accelerator() == monitor.KVM && ctx.Err() == nil
 	return a, err
+}
+
+// relay dials for a guest in this network namespace, until its connection ends.
+func relay(ctx context.Context, args []string, stderr io.Writer) (a report.Answer, err error) {
+	if err := parse(flag.NewFlagSet("relay", flag.ContinueOnError), args, stderr); err != nil {
+		return a, err
+	}
+	f := os.NewFile(monitor.RelayFD, "connection")
+	conn, err := net.FileConn(f)
+	f.Close()
+	if err != nil {
+		return a, err
+	}
+	return a, outlet.Carry(ctx, conn)
 }

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/carrier"
-	"github.com/llmdo/workshop/internal/carrier/mux"
+	"github.com/llmdo/workshop/internal/carrier/relay"
 )
 
 // portTimeout bounds the wait for the port. The kernel finds its devices while it loads the
@@ -21,13 +21,14 @@ import (
 const portTimeout = 5 * time.Second
 
 // Main is `workshop-init guest`, which the kernel starts as /init of an initramfs. It
-// doesn't return as PID 1; what went wrong stands on the console.
-func Main(args []string, _, stderr io.Writer) int {
+// doesn't return as PID 1; what went wrong stands on the console. localAddresses is package
+// room's, which workshop-vm doesn't link.
+func Main(args []string, stderr io.Writer, localAddresses func() error) int {
 	if os.Getpid() != 1 || len(args) > 0 {
 		fmt.Fprintln(stderr, "workshop-init: error: guest: only for the kernel of a virtual machine, as its /init")
 		return 2
 	}
-	err := run(stderr)
+	err := run(stderr, localAddresses)
 	fmt.Fprintln(stderr, "guest: powered off: "+err.Error())
 	unix.Sync()
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
@@ -35,14 +36,33 @@ func Main(args []string, _, stderr io.Writer) int {
 }
 
 // run serves until the carrier ends, and returns why.
-func run(stderr io.Writer) error {
+func run(stderr io.Writer, localAddresses func() error) error {
 	port, err := Prepare(stderr)
 	if err != nil {
 		return err
 	}
-	m := mux.New(port, mux.Config{Odd: true})
-	go m.Send(carrier.Head{Kind: carrier.Ready}.Encode()) // Run says what fails
-	return m.Run()
+	if err := localAddresses(); err != nil {
+		return fmt.Errorf("not every address is the worker's own: %w", err)
+	}
+	ended := make(chan struct{})
+	dialled := false
+	_, err = relay.New(relay.Options{
+		Ports: relay.Ports, Ready: true, Log: func(line string) { fmt.Fprintln(stderr, "relay: "+line) },
+		Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
+			if dialled { // the machine has one carrier, and ends with it
+				close(ended)
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			dialled = true
+			return port, nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	<-ended
+	return errors.New("the carrier ended")
 }
 
 // Prepare mounts the kernel's file systems, loads its modules, and opens the carrier's port.

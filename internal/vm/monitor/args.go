@@ -1,7 +1,10 @@
 package monitor
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/llmdo/workshop/internal/vm/guest"
@@ -31,17 +34,20 @@ type Spec struct {
 	// TSCkHz is the rate of this machine's time stamp counter, which TCG passes on: a guest
 	// that measures it may wait forever. Zero: the guest measures it.
 	TSCkHz int
+	// Relay connects to what dials for the guest ([Relay]), and is called again when that
+	// ended; nil: the guest may dial nothing.
+	Relay func(context.Context) (io.ReadWriteCloser, error)
 	// Console: the kernel writes what it does to a serial port, which is QEMU's stdout.
 	Console bool
 }
 
 // Share is a directory that a file server (package files) serves.
 type Share struct {
-	Tag    string // its name in the guest
-	Socket string // where the server listens: vhost-user
+	Tag    string   // its name in the guest
+	Socket *os.File // connected to the server, which speaks vhost-user; the caller's to close
 }
 
-// carrierFD is QEMU's descriptor of the carrier.
+// carrierFD is QEMU's descriptor of the carrier; those of the shares follow it.
 const carrierFD = 3
 
 // Args returns QEMU's arguments, without the program's name. What they leave out isn't in
@@ -81,7 +87,7 @@ func Args(s Spec) []string {
 		args = append(args, "-drive", "file="+value(s.Root)+",format=raw,if=none,id=root,readonly=on", "-device", "virtio-blk-device,drive=root")
 	}
 	for i, share := range s.Shares {
-		args = append(args, "-chardev", fmt.Sprintf("socket,id=share%d,path=%s", i, value(share.Socket)),
+		args = append(args, "-chardev", fmt.Sprintf("socket,id=share%d,fd=%d", i, carrierFD+1+i),
 			"-device", fmt.Sprintf("vhost-user-fs-device,chardev=share%d,tag=%s", i, value(share.Tag)))
 	}
 	if s.Console {

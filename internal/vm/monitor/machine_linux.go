@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/carrier"
 	"github.com/llmdo/workshop/internal/carrier/mux"
@@ -47,21 +44,18 @@ var errReady = fmt.Errorf("%w: it is ready twice", mux.ErrProtocol)
 // Start starts a machine. Its guest isn't ready yet ([Machine.Ready]). change, which may
 // be nil, changes how the process is started.
 func Start(s Spec, change func(*exec.Cmd)) (*Machine, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	conn, theirs, err := socketpair("carrier")
 	if err != nil {
-		return nil, fmt.Errorf("carrier: %w", err)
+		return nil, err
 	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "carrier"), os.NewFile(uintptr(pair[1]), "carrier")
 	defer theirs.Close()
-	conn, err := net.FileConn(ours)
-	ours.Close()
-	if err != nil {
-		return nil, fmt.Errorf("carrier: %w", err)
-	}
 	m := &Machine{ready: make(chan struct{}), carried: make(chan struct{}), ended: make(chan struct{})}
 	m.cmd = exec.Command(Program, Args(s)...)
 	m.cmd.Dir, m.cmd.Env = "/", []string{}
 	m.cmd.ExtraFiles = []*os.File{theirs}
+	for _, share := range s.Shares {
+		m.cmd.ExtraFiles = append(m.cmd.ExtraFiles, share.Socket)
+	}
 	m.cmd.Stdout, m.cmd.Stderr = &m.said, &m.said
 	// It doesn't outlive us.
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
@@ -72,7 +66,15 @@ func Start(s Spec, change func(*exec.Cmd)) (*Machine, error) {
 		conn.Close()
 		return nil, err
 	}
-	m.mux = mux.New(conn, mux.Config{Message: m.message})
+	config := mux.Config{Message: m.message}
+	if s.Relay == nil {
+		m.mux = mux.New(conn, config)
+	} else {
+		o := newOnward(s.Relay)
+		config.Streams, config.Accept, config.Serve = carrier.MaxStreams, o.accept, o.serve
+		m.mux = mux.New(conn, config)
+		go o.run(m.mux)
+	}
 	exited := make(chan struct{})
 	go func() {
 		_ = m.cmd.Wait()
@@ -140,10 +142,10 @@ func (m *Machine) Stop() {
 
 // Boot starts a machine and waits until its guest is ready, at most for the timeout. If it
 // isn't, and QEMU didn't say why, a second machine with a console shows it: the error has
-// its last lines.
+// its last lines. One with shares isn't started twice: their server ends with the first.
 func Boot(ctx context.Context, s Spec, timeout time.Duration) (*Machine, error) {
 	m, err := boot(ctx, s, timeout)
-	if err == nil || m == nil || m.said.String() != "" || ctx.Err() != nil {
+	if err == nil || m == nil || m.said.String() != "" || ctx.Err() != nil || len(s.Shares) > 0 {
 		return running(m, err)
 	}
 	s.Console = true
