@@ -21,8 +21,9 @@ const defaultTerm = "xterm"
 
 // lastOutput bounds what is read of a terminal whose program has ended while
 // something in the background goes on printing. The kernel keeps no more than
-// that for a pty (drivers/tty/pty.c: 8 KiB, and 4 KiB of the line discipline).
-const lastOutput = 16 << 10
+// that for a pty: 21 kB were seen. They are 8 KiB of buffers (drivers/tty/pty.c),
+// which have room for twice their size (tty_buffer.c), and 4 KiB of the line discipline.
+const lastOutput = 64 << 10
 
 // terminal is a pty of the worker. Nobody else gets this process' side of it:
 // it is closed on exec, and the descriptors of this process are its own

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -206,6 +207,27 @@ func TestTerminalCarriesAll(t *testing.T) {
 	}
 	if n, err := io.Copy(io.Discard, o.Stream(wire.Stdout)); err != nil || n != 2<<20 || o.Wait(nil) != nil {
 		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+// TestTerminalShowsTheEnd: what a program printed last is read after it has ended, by a
+// client that reads late, too: as much as the kernel keeps.
+func TestTerminalShowsTheEnd(t *testing.T) {
+	c := open(t, &tool.Grant{}).session(RoleExec)
+	late := map[int]*wire.Outgoing{}
+	for kept := 16 << 10; kept <= 26<<10; kept += 1 << 10 {
+		size := wire.Window + kept
+		o, err := c.Start(within(t, 20*time.Second), "exec", Exec{Argv: []string{"sh", "-c", "stty raw; head -c " + strconv.Itoa(size) + " /dev/zero"}, TTY: &protocol.TTY{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		late[size] = o
+	}
+	time.Sleep(500 * time.Millisecond)
+	for size, o := range late {
+		if n, err := io.Copy(io.Discard, o.Stream(wire.Stdout)); err != nil || n != int64(size) || o.Wait(nil) != nil {
+			t.Errorf("%d bytes of %d, %v", n, size, err)
+		}
 	}
 }
 
