@@ -19,6 +19,11 @@ import (
 // strayWithin bounds the killing of what a session left that was killed itself.
 const strayWithin = 10 * time.Second
 
+// strayAgain is when it is looked for again. Threads of a process that is killed end one
+// after the other, and what one of them had started may be told of before the last is gone:
+// the session still seems to be there then, and nobody tells of its end.
+var strayAgain = []time.Duration{100 * time.Millisecond, 2 * time.Second}
+
 // pollEvery is how often the directory is looked into where the kernel gives no
 // watch: instances are counted for each user, so a worker can take them all from
 // others of its uid. A session waits half of it; a look takes some microseconds.
@@ -245,15 +250,24 @@ func (d *Server) start(conn int) {
 }
 
 func (d *Server) killStray(ctx context.Context) {
+	var again []time.Duration
+	var next <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-d.stray:
-			d.reaper.KillStray(strayWithin)
-			if d.reaper.Reap() { // KillStray collected what PID 1 would have been told of
-				d.Stray()
-			}
+			again = strayAgain
+		case <-next:
+			again = again[1:]
+		}
+		d.reaper.KillStray(strayWithin)
+		if d.reaper.Reap() { // KillStray collected what PID 1 would have been told of
+			d.Stray()
+		}
+		next = nil
+		if len(again) > 0 {
+			next = time.After(again[0])
 		}
 	}
 }
