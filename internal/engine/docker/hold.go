@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -45,14 +46,14 @@ func (r *run) holdWriters(ctx context.Context, service string) (goOn func(), err
 		r.holding.Unlock()
 	}
 	for _, id := range ids {
-		err := r.e.pause(ctx, id)
+		err := r.pauseRunning(ctx, id, service)
 		if isSilent(err) {
 			paused = append(paused, id) // it may still become paused
 		}
 		switch {
 		case err == nil, strings.Contains(err.Error(), "already paused"): // by a run that was killed
 			paused = append(paused, id)
-		case cerrdefs.IsNotFound(err), cerrdefs.IsConflict(err): // it has ended
+		case cerrdefs.IsNotFound(err), cerrdefs.IsConflict(err), errors.Is(err, errNotRunning):
 		default:
 			// podman calls neither of them a conflict.
 			if i, e := r.e.inspect(ctx, id, service); cerrdefs.IsNotFound(e) || e == nil && !i.State.Running && !i.State.Paused {
@@ -69,6 +70,26 @@ func (r *run) holdWriters(ctx context.Context, service string) (goOn func(), err
 		}
 	}
 	return goOn, nil
+}
+
+var errNotRunning = errors.New("it does not run")
+
+// pauseRunning pauses a container; [errNotRunning]: it doesn't run. One that another step stops, or that podman starts again,
+// isn't running for the call, while its state is that it runs: it is asked again until one of
+// them is true.
+func (r *run) pauseRunning(ctx context.Context, id, service string) error {
+	for end := time.Now().Add(holdTime); ; {
+		err := r.e.pause(ctx, id)
+		if err == nil || time.Now().After(end) || !strings.Contains(err.Error(), "is not running") {
+			return err
+		}
+		if i, e := r.e.inspect(ctx, id, service); e == nil && !i.State.Running && !i.State.Paused {
+			return errNotRunning
+		} else if e != nil {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 // writes reports whether a container may write to files of this machine; an orphan
