@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -46,22 +45,11 @@ func (r *run) holdWriters(ctx context.Context, service string) (goOn func(), err
 		r.holding.Unlock()
 	}
 	for _, id := range ids {
-		err := r.pauseRunning(ctx, id, service)
-		if isSilent(err) {
-			paused = append(paused, id) // it may still become paused
-		}
-		switch {
-		case err == nil, strings.Contains(err.Error(), "already paused"): // by a run that was killed
+		held, err := r.hold(ctx, id, service)
+		if held {
 			paused = append(paused, id)
-		case cerrdefs.IsNotFound(err), cerrdefs.IsConflict(err), errors.Is(err, errNotRunning):
-		default:
-			// podman calls neither of them a conflict.
-			if i, e := r.e.inspect(ctx, id, service); cerrdefs.IsNotFound(e) || e == nil && !i.State.Running && !i.State.Paused {
-				continue
-			} else if e == nil && i.State.Paused {
-				paused = append(paused, id)
-				continue
-			}
+		}
+		if err != nil {
 			goOn()
 			return func() {}, &engine.RefusedError{
 				Promise: "B7", Reason: fmt.Sprintf("a running worker can't be paused while %s starts, and could replace what is mounted: %v", service, err),
@@ -72,23 +60,27 @@ func (r *run) holdWriters(ctx context.Context, service string) (goOn func(), err
 	return goOn, nil
 }
 
-var errNotRunning = errors.New("it does not run")
-
-// pauseRunning pauses a container; [errNotRunning]: it doesn't run. One that another step stops, or that podman starts again,
-// isn't running for the call, while its state is that it runs: it is asked again until one of
-// them is true.
-func (r *run) pauseRunning(ctx context.Context, id, service string) error {
-	for end := time.Now().Add(holdTime); ; {
+// hold pauses a container that hasn't ended; paused: it is, or may still become so.
+func (r *run) hold(ctx context.Context, id, service string) (paused bool, err error) {
+	for end := time.Now().Add(holdTime); ; time.Sleep(20 * time.Millisecond) {
 		err := r.e.pause(ctx, id)
-		if err == nil || time.Now().After(end) || !strings.Contains(err.Error(), "is not running") {
-			return err
+		switch {
+		case err == nil, strings.Contains(err.Error(), "already paused"): // by a run that was killed
+			return true, nil
+		case cerrdefs.IsNotFound(err), cerrdefs.IsConflict(err): // it has ended
+			return false, nil
 		}
-		if i, e := r.e.inspect(ctx, id, service); e == nil && !i.State.Running && !i.State.Paused {
-			return errNotRunning
-		} else if e != nil {
-			return err
+		// podman calls neither of them a conflict.
+		i, e := r.e.inspect(ctx, id, service)
+		switch {
+		case cerrdefs.IsNotFound(e), e == nil && !i.State.Running && !i.State.Paused:
+			return isSilent(err), nil
+		case e == nil && i.State.Paused:
+			return true, nil
+		// One that podman stops or starts at that moment isn't running for the call alone.
+		case e != nil, !strings.Contains(err.Error(), "is not running"), time.Now().After(end):
+			return isSilent(err), err
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 
