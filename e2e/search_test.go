@@ -106,7 +106,7 @@ func search(s *scenario.Scenario, forms [][]byte) (all []found) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	dirs := []string{s.Dir, filepath.Dir(log), filepath.Join(os.Getenv("HOME"), ".local/state/workshop")}
+	dirs := []string{s.Dir, filepath.Dir(log)}
 	for _, e := range s.Program(s.TB.Context(), "/bin/true").Env {
 		name, value, _ := strings.Cut(e, "=")
 		if name == "XDG_STATE_HOME" || name == "XDG_RUNTIME_DIR" {

@@ -19,12 +19,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// caller is who runs our programs: root with this process's environment, or,
-// rootless, [UID] with an environment, directories and control groups of its
-// own, as an ordinary user has them after logging in.
+// caller is who runs our programs: root with this process's environment and a state
+// directory of its own, or, rootless, [UID] with an environment, directories and control
+// groups of its own, as an ordinary user has them after logging in.
 type caller struct {
 	uid     int
-	home    string   // "" on Docker
+	home    string   // on Docker the state directory is in it, and nothing more
 	caFile  string   // certificates that programs on this machine trust
 	cgroups []string // directories that are delegated
 }
@@ -37,10 +37,7 @@ func (c *caller) prepare(l *Lab) (err error) {
 		c.uid, c.home = UID, u.home
 		return l.binaries(filepath.Join(u.home, "bin"))
 	}
-	if TheEngine() == Docker {
-		return nil
-	}
-	if c.home, err = os.MkdirTemp("", "workshop-e2e-home-"); err != nil {
+	if c.home, err = os.MkdirTemp("", "workshop-e2e-home-"); err != nil || TheEngine() == Docker {
 		return err
 	}
 	if TheEngine() == Rootless {
@@ -80,7 +77,8 @@ func (c *caller) environ() []string {
 		return append(ordinary.environ(), "SSL_CERT_FILE="+c.caFile)
 	}
 	if TheEngine() == Docker {
-		return slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "WORKSHOP_") || strings.HasPrefix(e, "SUDO_") })
+		env := slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "WORKSHOP_") || strings.HasPrefix(e, "SUDO_") })
+		return append(env, "XDG_STATE_HOME="+c.state())
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "XDG_STATE_HOME=" + c.state(), "XDG_RUNTIME_DIR=" + c.runtime(),
 		"SSL_CERT_FILE=" + c.caFile}

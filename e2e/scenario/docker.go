@@ -261,13 +261,10 @@ func (m *dockerMachine) clean(s *Scenario) {
 			_ = m.client.VolumeRemove(ctx, v.Name, true)
 		}
 	}
+	_ = os.RemoveAll(filepath.Join(s.records(), s.Project))
 	if m.podman != nil {
-		_ = os.RemoveAll(filepath.Join(s.records(), s.Project))
 		removeRuntime(s, filepath.Join(m.caller.runtime(), "workshop"))
 		return
-	}
-	if home, err := os.UserHomeDir(); err == nil {
-		_ = os.RemoveAll(filepath.Join(home, ".local/state/workshop/projects", s.Project))
 	}
 	removeRuntime(s, "/run/workshop", fmt.Sprintf("/dev/shm/workshop-%d", os.Getuid()), fmt.Sprintf("/run/user/%d/workshop", os.Getuid()))
 }
