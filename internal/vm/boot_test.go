@@ -19,6 +19,7 @@ import (
 	"github.com/llmdo/workshop/internal/carrier"
 	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/vm"
+	"github.com/llmdo/workshop/internal/vm/config"
 	"github.com/llmdo/workshop/internal/vm/guest"
 	"github.com/llmdo/workshop/internal/vm/kit"
 	"github.com/llmdo/workshop/internal/vm/monitor"
@@ -138,7 +139,7 @@ func spec(t *testing.T, dir string) monitor.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return monitor.Spec{Accelerator: monitor.TCG, Kernel: filepath.Join(dir, kit.Vmlinux), Initramfs: filepath.Join(dir, kit.Initramfs),
+	return monitor.Spec{Accelerator: config.TCG, Kernel: filepath.Join(dir, kit.Vmlinux), Initramfs: filepath.Join(dir, kit.Initramfs),
 		MemoryMiB: 256, CPUs: 1, TSCkHz: p.TSCkHz}
 }
 
@@ -213,7 +214,7 @@ func TestUsage(t *testing.T) {
 func TestBootsInAnEmptyRoot(t *testing.T) {
 	dir := ourKit(t)
 	testutil.Require(t, os.Getuid() == 0, "it needs root")
-	c, err := monitor.FindClosure(os.DirFS("/"), monitor.TCG)
+	c, err := monitor.FindClosure(os.DirFS("/"), config.TCG)
 	if err != nil {
 		t.Fatal(err)
 	}

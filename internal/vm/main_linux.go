@@ -19,6 +19,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/carrier/outlet"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+	"github.com/llmdo/workshop/internal/vm/config"
 	"github.com/llmdo/workshop/internal/vm/kit"
 	"github.com/llmdo/workshop/internal/vm/monitor"
 	"github.com/llmdo/workshop/internal/vm/report"
@@ -82,13 +83,13 @@ func parse(f *flag.FlagSet, args []string, stderr io.Writer, required ...*string
 }
 
 // emulated is the flag of commands that are about a machine with KVM else.
-func emulated(f *flag.FlagSet) func() monitor.Accelerator {
+func emulated(f *flag.FlagSet) func() config.Accelerator {
 	emulate := f.Bool("emulate", false, "without KVM")
-	return func() monitor.Accelerator {
+	return func() config.Accelerator {
 		if *emulate {
-			return monitor.TCG
+			return config.TCG
 		}
-		return monitor.KVM
+		return config.KVM
 	}
 }
 
@@ -108,14 +109,14 @@ func proveKVM(_ context.Context, args []string, stderr io.Writer) (a report.Answ
 	if err := parse(flag.NewFlagSet("kvm", flag.ContinueOnError), args, stderr); err != nil {
 		return a, err
 	}
-	_, a.Refused, err = processor(monitor.KVM)
+	_, a.Refused, err = processor(config.KVM)
 	return a, err
 }
 
 // processor is this machine's; it is refused if KVM is wanted and isn't hardware.
-func processor(a monitor.Accelerator) (p monitor.Processor, refused bool, err error) {
+func processor(a config.Accelerator) (p monitor.Processor, refused bool, err error) {
 	p, err = monitor.ThisProcessor()
-	if err != nil || a != monitor.KVM {
+	if err != nil || a != config.KVM {
 		return p, false, err
 	}
 	name := "USER"
@@ -190,7 +191,7 @@ func check(ctx context.Context, args []string, stderr io.Writer) (a report.Answe
 	a.Kit, a.Dir = &k, *dir
 	a.Ready, err = monitor.Check(ctx, *dir, accelerator(), p)
 	// A guest that doesn't start with KVM: what KVM is claimed to be isn't so.
-	a.Refused = err != nil && accelerator() == monitor.KVM && ctx.Err() == nil
+	a.Refused = err != nil && accelerator() == config.KVM && ctx.Err() == nil
 	return a, err
 }
 

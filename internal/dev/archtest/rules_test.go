@@ -283,7 +283,7 @@ var rules = append(apart("/internal/cli/", verbs, "what two groups of verbs shar
 		{module + "/internal/vm/kit", "kernels are read, and machines run, by workshop-vm alone"},
 		{module + "/internal/vm/monitor", "kernels are read, and machines run, by workshop-vm alone"},
 	}},
-	{from: module + "/internal/vm/guest", bans: []ban{
+	{from: module + "/internal/vm/guest", but: module + "/internal/vm/config", bans: []ban{
 		{"os/exec", "PID 1 collects what it starts"},
 		{module + "/internal/vm/...", "it is linked into workshop-init, which has no more of virtual machines"},
 	}},
@@ -295,7 +295,7 @@ var rules = append(apart("/internal/cli/", verbs, "what two groups of verbs shar
 		{module + "/internal/vm/kit", "kernels are read, and machines run, by workshop-vm alone"},
 		{module + "/internal/vm/monitor", "kernels are read, and machines run, by workshop-vm alone"},
 	}},
-	{from: module + "/cmd/workshop-vm", deeps: []ban{
+	{from: module + "/cmd/workshop-vm", but: module + "/internal/engine/namespace/container/spec", deeps: []ban{
 		{"github.com/spf13/...", "two commands, and no need of cobra"},
 		{"github.com/docker/...", "it never talks to an engine"},
 		{"github.com/compose-spec/...", "it never sees a project"},

@@ -5,13 +5,3 @@
 //
 // Nobody believes it: a worker may own this kernel. What holds the worker is outside.
 package guest
-
-// Command is the command of workshop-init that a guest's kernel starts.
-const Command = "guest"
-
-// Port is the name of the virtio port that is the carrier.
-const Port = "workshop"
-
-// Modules is where the initramfs has the kernel's modules, whose names are in the order in
-// which they are loaded.
-const Modules = "/modules"

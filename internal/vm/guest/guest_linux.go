@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/carrier/relay"
+	"github.com/llmdo/workshop/internal/vm/config"
 )
 
 // portTimeout bounds the wait for the port. The kernel finds its devices while it loads the
@@ -71,7 +72,7 @@ func Prepare(stderr io.Writer) (*os.File, error) {
 	if err := mount(); err != nil {
 		return nil, err
 	}
-	if err := load(Modules, stderr); err != nil {
+	if err := load(config.Modules, stderr); err != nil {
 		return nil, err
 	}
 	return openPort("/sys/class/virtio-ports", "/dev")
@@ -125,12 +126,12 @@ func openPort(class, dev string) (*os.File, error) {
 	for end := time.Now().Add(portTimeout); ; {
 		names, _ := filepath.Glob(class + "/*/name")
 		for _, name := range names {
-			if b, err := os.ReadFile(name); err == nil && strings.TrimSpace(string(b)) == Port {
+			if b, err := os.ReadFile(name); err == nil && strings.TrimSpace(string(b)) == config.Port {
 				return os.OpenFile(path.Join(dev, path.Base(path.Dir(name))), os.O_RDWR|unix.O_NONBLOCK, 0)
 			}
 		}
 		if time.Now().After(end) {
-			return nil, fmt.Errorf("no virtio port %q after %v", Port, portTimeout)
+			return nil, fmt.Errorf("no virtio port %q after %v", config.Port, portTimeout)
 		}
 		time.Sleep(time.Millisecond)
 	}

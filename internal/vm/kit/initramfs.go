@@ -6,7 +6,7 @@ import (
 
 	"github.com/cavaliergopher/cpio"
 
-	"github.com/llmdo/workshop/internal/vm/guest"
+	"github.com/llmdo/workshop/internal/vm/config"
 )
 
 // guestDirs are mount points of a guest.
@@ -28,7 +28,7 @@ func initramfs(init []byte, modules []module) ([]byte, error) {
 		_, err := w.Write(data)
 		return err
 	}
-	for _, dir := range append([]string{guest.Modules[1:]}, guestDirs...) {
+	for _, dir := range append([]string{config.Modules[1:]}, guestDirs...) {
 		if err := add(dir, cpio.TypeDir|0o755, nil); err != nil {
 			return nil, err
 		}
@@ -37,7 +37,7 @@ func initramfs(init []byte, modules []module) ([]byte, error) {
 		return nil, err
 	}
 	for i, m := range modules {
-		if err := add(fmt.Sprintf("%s/%03d-%s.ko", guest.Modules[1:], i, m.name), cpio.TypeReg|0o444, m.file); err != nil {
+		if err := add(fmt.Sprintf("%s/%03d-%s.ko", config.Modules[1:], i, m.name), cpio.TypeReg|0o444, m.file); err != nil {
 			return nil, err
 		}
 	}

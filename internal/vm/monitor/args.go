@@ -7,21 +7,12 @@ import (
 	"os"
 	"strings"
 
-	"github.com/llmdo/workshop/internal/vm/guest"
-)
-
-// Accelerator is what runs the machine's processor.
-type Accelerator string
-
-// The accelerators. TCG is emulation: no boundary.
-const (
-	KVM Accelerator = "kvm"
-	TCG Accelerator = "tcg"
+	"github.com/llmdo/workshop/internal/vm/config"
 )
 
 // Spec is a virtual machine.
 type Spec struct {
-	Accelerator Accelerator
+	Accelerator config.Accelerator
 	// Kernel and Initramfs are files of a kit (package kit).
 	Kernel, Initramfs string
 	// MemoryMiB is the guest's memory. QEMU itself needs more.
@@ -56,7 +47,7 @@ func Args(s Spec) []string {
 	machine := []string{"microvm", "acpi=on", onOff("isa-serial", s.Console), "memory-backend=mem"}
 	command := []string{"panic=-1", "random.trust_cpu=on"}
 	cpu := "host"
-	if s.Accelerator == KVM {
+	if s.Accelerator == config.KVM {
 		machine = append(machine, "rtc=off", "pit=off", "pic=off")
 	} else {
 		cpu = "max" // the clocks stay: the guest has no other
@@ -78,9 +69,9 @@ func Args(s Spec) []string {
 		// Shared, because the file server reads the requests in it.
 		"-object", fmt.Sprintf("memory-backend-memfd,id=mem,size=%dM,share=on", s.MemoryMiB),
 		"-global", "virtio-mmio.force-legacy=false",
-		"-kernel", s.Kernel, "-initrd", s.Initramfs, "-append", strings.Join(append(command, "--", guest.Command), " "),
+		"-kernel", s.Kernel, "-initrd", s.Initramfs, "-append", strings.Join(append(command, "--", config.Command), " "),
 		"-chardev", fmt.Sprintf("socket,id=carrier,fd=%d", carrierFD),
-		"-device", "virtio-serial-device,max_ports=2", "-device", "virtserialport,chardev=carrier,name=" + guest.Port,
+		"-device", "virtio-serial-device,max_ports=2", "-device", "virtserialport,chardev=carrier,name=" + config.Port,
 		"-device", "virtio-balloon-device,free-page-reporting=on",
 	}
 	if s.Root != "" {

@@ -8,17 +8,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/llmdo/workshop/internal/vm/config"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
 // specs are machines of each kind.
 var specs = map[string]Spec{
-	"kvm": {Accelerator: KVM, Kernel: "/kit/vmlinux", Initramfs: "/kit/initramfs", MemoryMiB: 960, CPUs: 2, Root: "/root.erofs",
+	"kvm": {Accelerator: config.KVM, Kernel: "/kit/vmlinux", Initramfs: "/kit/initramfs", MemoryMiB: 960, CPUs: 2, Root: "/root.erofs",
 		Shares: []Share{{Tag: "work"}, {Tag: "a,b"}}},
-	"tcg":         {Accelerator: TCG, Kernel: "/kit/vmlinux", Initramfs: "/kit/initramfs", MemoryMiB: 256, CPUs: 1, TSCkHz: 2100000},
-	"tcg-console": {Accelerator: TCG, Kernel: "/kit/vmlinux", Initramfs: "/kit/initramfs", MemoryMiB: 256, CPUs: 1, TSCkHz: 2100000, Console: true},
-	"kvm-console": {Accelerator: KVM, Kernel: "/kit/vmlinux", Initramfs: "/kit/initramfs", MemoryMiB: 256, CPUs: 1, Console: true},
+	"tcg":         {Accelerator: config.TCG, Kernel: "/kit/vmlinux", Initramfs: "/kit/initramfs", MemoryMiB: 256, CPUs: 1, TSCkHz: 2100000},
+	"tcg-console": {Accelerator: config.TCG, Kernel: "/kit/vmlinux", Initramfs: "/kit/initramfs", MemoryMiB: 256, CPUs: 1, TSCkHz: 2100000, Console: true},
+	"kvm-console": {Accelerator: config.KVM, Kernel: "/kit/vmlinux", Initramfs: "/kit/initramfs", MemoryMiB: 256, CPUs: 1, Console: true},
 }
 
 // Golden: one option or its value per line.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/llmdo/workshop/internal/vm/config"
 	"github.com/llmdo/workshop/internal/vm/kit"
 	"github.com/llmdo/workshop/internal/vm/report"
 )
@@ -20,7 +21,7 @@ const (
 const checkMemory = 256
 
 // FindQEMU returns this machine's QEMU, whose files it reads.
-func FindQEMU(ctx context.Context, a Accelerator) (*report.QEMU, error) {
+func FindQEMU(ctx context.Context, a config.Accelerator) (*report.QEMU, error) {
 	system := os.DirFS("/")
 	if err := missingQEMU(system); err != nil {
 		return nil, err
@@ -38,9 +39,9 @@ func FindQEMU(ctx context.Context, a Accelerator) (*report.QEMU, error) {
 
 // Check proves that a kit boots on this machine: with KVM of the processor, or emulated. It
 // returns the time until the guest was ready.
-func Check(ctx context.Context, dir string, a Accelerator, p Processor) (ready time.Duration, err error) {
+func Check(ctx context.Context, dir string, a config.Accelerator, p Processor) (ready time.Duration, err error) {
 	timeout := kvmTimeout
-	if a == TCG {
+	if a == config.TCG {
 		timeout = tcgTimeout
 	}
 	began := time.Now()

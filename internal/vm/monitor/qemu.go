@@ -16,6 +16,8 @@ import (
 	"sync"
 
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
+
+	"github.com/llmdo/workshop/internal/vm/config"
 )
 
 // Program is where distributions have QEMU. It is never looked for in PATH.
@@ -57,12 +59,12 @@ type Closure struct {
 
 // FindClosure collects QEMU's program, the libraries that it is linked with, and what it
 // reads, in fixed directories of a system whose root is given.
-func FindClosure(root fs.FS, a Accelerator) (Closure, error) {
+func FindClosure(root fs.FS, a config.Accelerator) (Closure, error) {
 	w := &walker{root: root, hashes: map[string]string{}}
 	if err := w.program(Program); err != nil {
 		return Closure{}, err
 	}
-	if a == TCG {
+	if a == config.TCG {
 		if _, err := w.library(tcgModule, moduleDirs); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return Closure{}, err
 		}

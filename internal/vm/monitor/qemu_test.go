@@ -10,6 +10,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/llmdo/workshop/internal/vm/config"
 )
 
 // elfFile is an ELF file with a dynamic linker, which may be empty, and libraries.
@@ -75,23 +77,23 @@ func TestClosure(t *testing.T) {
 		"/lib64/ld-linux-x86-64.so.2", "/usr/bin/qemu-system-x86_64", lib + "ld-linux-x86-64.so.2", lib + "liba.so.1", lib + "libc.so.6", "/usr/lib64/libb.so",
 		"/usr/share/qemu/pvh.bin", "/usr/share/seabios/bios-microvm.bin",
 	}
-	kvm, err := FindClosure(system(), KVM)
+	kvm, err := FindClosure(system(), config.KVM)
 	if diff := cmp.Diff(want, kvm.Files); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	tcg, err := FindClosure(system(), TCG)
+	tcg, err := FindClosure(system(), config.TCG)
 	if len(tcg.Files) != len(want)+1 || !strings.Contains(strings.Join(tcg.Files, " "), "qemu/"+tcgModule) || tcg.SHA256 == kvm.SHA256 || tcg.Size <= kvm.Size || err != nil {
 		t.Errorf("with emulation: %+v, %v", tcg, err)
 	}
 	without := system()
 	delete(without, "usr/lib/x86_64-linux-gnu/qemu/"+tcgModule)
-	if tcg, err := FindClosure(without, TCG); tcg.SHA256 != kvm.SHA256 || err != nil { // built in
+	if tcg, err := FindClosure(without, config.TCG); tcg.SHA256 != kvm.SHA256 || err != nil { // built in
 		t.Errorf("without modules: %+v, %v", tcg, err)
 	}
 	for name := range system() {
 		changed := system()
 		changed[name].Data = append(changed[name].Data, 0)
-		c, err := FindClosure(changed, KVM)
+		c, err := FindClosure(changed, config.KVM)
 		if used := strings.Contains(strings.Join(kvm.Files, "\n")+"\n", "/"+name+"\n"); (c.SHA256 != kvm.SHA256) != used || err != nil {
 			t.Errorf("with another %s the hash is the same: %v, %v", name, c.SHA256 == kvm.SHA256, err)
 		}
@@ -121,7 +123,7 @@ func TestClosureIsRefused(t *testing.T) {
 			if files[c.path].Data = c.data; c.data == nil {
 				delete(files, c.path)
 			}
-			if got, err := FindClosure(files, KVM); err == nil || !strings.Contains(err.Error(), c.want) {
+			if got, err := FindClosure(files, config.KVM); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %d files, %v, want %q", len(got.Files), err, c.want)
 			}
 		})
@@ -132,7 +134,7 @@ func TestClosureIsRefused(t *testing.T) {
 		many[name] = &fstest.MapFile{Data: elfFile(elf.EM_X86_64, "", strings.Repeat("l", i+2))}
 	}
 	many["usr/lib64/libb.so"].Data = elfFile(elf.EM_X86_64, "", "l")
-	if _, err := FindClosure(many, KVM); err == nil || !strings.HasSuffix(err.Error(), "more than 256 files are needed") {
+	if _, err := FindClosure(many, config.KVM); err == nil || !strings.HasSuffix(err.Error(), "more than 256 files are needed") {
 		t.Errorf("a long chain: %v", err)
 	}
 }
@@ -202,7 +204,7 @@ func FuzzClosure(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		files := system()
 		files["usr/bin/qemu-system-x86_64"].Data = b
-		c, err := FindClosure(files, TCG)
+		c, err := FindClosure(files, config.TCG)
 		for _, name := range c.Files {
 			if err == nil && files[name[1:]] == nil {
 				t.Errorf("a file %q", name)
