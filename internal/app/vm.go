@@ -80,12 +80,7 @@ func (env *Env) SetUpVM(ctx context.Context, s VMSource, done func(VMStep)) erro
 	if err != nil {
 		return err
 	}
-	init, remove, err := writeInit()
-	if err != nil {
-		return err
-	}
-	defer remove()
-	args := []string{"kit", "--init", init, "--dir", env.kitsDir(), "--tree", "/"}
+	args := []string{"kit", "--dir", env.kitsDir(), "--tree", "/"}
 	if s.Tree != "" {
 		args[len(args)-1] = env.Abs(s.Tree)
 	}
@@ -97,7 +92,12 @@ func (env *Env) SetUpVM(ctx context.Context, s VMSource, done func(VMStep)) erro
 		return err
 	}
 	if hasKit && hasQEMU && hasKVM {
-		if _, hasKit = step("guest", "check", "--kit", kit.Dir); err != nil {
+		init, remove, unwritten := writeInit()
+		if unwritten != nil {
+			return unwritten
+		}
+		defer remove()
+		if _, hasKit = step("guest", "check", "--kit", kit.Dir, "--init", init); err != nil {
 			return err
 		}
 	}
@@ -129,22 +129,18 @@ func (env *Env) CheckVM(ctx context.Context, emulate bool) (report.Answer, error
 	if env.Settings.VMKit == "" {
 		return none, Fail(CodeFailed, "no kit for virtual machines: your settings have no vm_kit").Hint(again)
 	}
-	args := []string{"check", "--kit", filepath.Join(env.kitsDir(), env.Settings.VMKit)}
+	init, remove, err := writeInit()
+	if err != nil {
+		return none, err
+	}
+	defer remove()
+	args := []string{"check", "--kit", filepath.Join(env.kitsDir(), env.Settings.VMKit), "--init", init}
 	if emulate {
 		args = append(args, "--emulate")
 	}
 	a, err := runVM(ctx, program, args...)
 	if err != nil {
 		return a, err
-	}
-	if a.Kit != nil {
-		names, err := initimage.Default().Names("amd64")
-		if err != nil {
-			return a, err
-		}
-		if a.Kit.Init != names.Digest {
-			return a, Fail(CodeFailed, "the kit of your settings is of another version of workshop").Hint(again)
-		}
 	}
 	switch {
 	case a.Problem == "":

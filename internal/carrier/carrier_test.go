@@ -407,6 +407,7 @@ func FuzzHead(f *testing.F) {
 	for _, h := range []carrier.Head{
 		{Kind: carrier.TCP, Address: netip.MustParseAddrPort("198.51.100.7:443")}, {Kind: carrier.TCP, Address: netip.MustParseAddrPort("[2001:db8::1]:443")},
 		{Kind: carrier.DNS}, {Kind: carrier.Ready}, {Kind: carrier.Session}, {Kind: carrier.Inbound, Port: 8080}, {Kind: carrier.Ports, Ports: []uint16{22, 9000}},
+		{Kind: carrier.Output, Stream: carrier.Stderr, Line: "a line"}, {Kind: carrier.Output, Stream: carrier.Stdout},
 		{Kind: carrier.Refused, Protocol: 17, Address: netip.MustParseAddrPort("198.51.100.7:443")},
 	} {
 		f.Add(h.Encode())

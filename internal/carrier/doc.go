@@ -12,7 +12,8 @@
 //	dns       relay → outlet  stream; a query as its data, then a response as the other's
 //	refused   relay → outlet  message; like tcp, and 1 byte of protocol: a packet that the
 //	                          kernel inside refused
-//	ready     relay → outlet  message; the worker may be used
+//	ready     relay → outlet  message; the kernel inside has booted and its PID 1 serves
+//	output    relay → outlet  message; 1 byte of stream and a line of the worker's PID 1
 //	inbound   outlet → relay  stream; 2 bytes of port: a connection to the worker
 //	session   outlet → relay  stream; a session of the worker's tools
 //	ports     outlet → relay  message; 2 bytes per port, rising: where to accept

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/carrier/mux"
@@ -22,6 +24,7 @@ const (
 	Inbound
 	Session
 	Ports
+	Output
 )
 
 // MaxStreams is how many streams of each side there may be at a time.
@@ -34,6 +37,18 @@ const MaxDNS = 4096
 // policy and of endpoints.
 const MaxPorts = firewall.MaxCarriedPorts + firewall.MaxEndpoints
 
+// MaxLine bounds the text of [Output], in bytes.
+const MaxLine = mux.MaxMessage - 2
+
+// Stream is where a line was written.
+type Stream byte
+
+// The streams.
+const (
+	Stdout Stream = 1 + iota
+	Stderr
+)
+
 // Head is a decoded head or message.
 type Head struct {
 	Kind     Kind
@@ -41,6 +56,8 @@ type Head struct {
 	Protocol byte           // Refused: of the IP header
 	Port     uint16         // Inbound, not 0
 	Ports    []uint16       // Ports: rising, not 0
+	Stream   Stream         // Output
+	Line     string         // Output: UTF-8 without a newline, MaxLine bytes at most
 }
 
 // Encode returns the bytes of the head.
@@ -59,6 +76,8 @@ func (h Head) Encode() []byte {
 		for _, p := range h.Ports {
 			b = binary.BigEndian.AppendUint16(b, p)
 		}
+	case Output:
+		b = append(append(b, byte(h.Stream)), h.Line...)
 	}
 	return b
 }
@@ -102,6 +121,14 @@ func Decode(b []byte) (h Head, err error) {
 				return h, bad
 			}
 			h.Ports = append(h.Ports, p)
+		}
+	case Output:
+		if len(b) == 0 || len(b) > 1+MaxLine {
+			return h, bad
+		}
+		h.Stream, h.Line = Stream(b[0]), string(b[1:])
+		if h.Stream != Stdout && h.Stream != Stderr || strings.Contains(h.Line, "\n") || !utf8.ValidString(h.Line) {
+			return h, bad
 		}
 	case DNS, Ready, Session:
 		if len(b) != 0 {

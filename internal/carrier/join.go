@@ -13,18 +13,35 @@ import (
 // one's data is passed on as such, and a reset as a reset. Both are closed then. The size
 // bounds what the connection costs.
 func Join(c *net.TCPConn, s *mux.Stream, size buffers.Size) {
-	defer s.Close()
-	defer c.Close()
 	if size.Accepted(c) != nil {
 		reset(c)
+		s.Close()
 		return
 	}
+	join(c, size.Writer(c), s, size, func() { reset(c) })
+}
+
+// JoinUnix is [Join] of a connection of this machine, whose buffers the kernel bounds. It
+// has no reset: a stream's is an end.
+func JoinUnix(c *net.UnixConn, s *mux.Stream, size buffers.Size) {
+	join(c, c, s, size, func() { c.Close() })
+}
+
+// halfCloser is a connection each of whose directions ends by itself.
+type halfCloser interface {
+	io.ReadWriteCloser
+	CloseWrite() error
+}
+
+func join(c halfCloser, to io.Writer, s *mux.Stream, size buffers.Size, reset func()) {
+	defer s.Close()
+	defer c.Close()
 	joined := make(chan struct{})
 	defer close(joined)
 	go func() { // whoever waits for the connection has to hear of a reset
 		select {
 		case <-s.Gone():
-			reset(c)
+			reset()
 		case <-joined:
 		}
 	}()
@@ -36,7 +53,7 @@ func Join(c *net.TCPConn, s *mux.Stream, size buffers.Size) {
 		}
 		_ = s.CloseWrite()
 	})
-	if copyAll(onlyWriter{size.Writer(c)}, s, size) != nil {
+	if copyAll(onlyWriter{to}, s, size) != nil {
 		s.Reset()
 	} else {
 		_ = c.CloseWrite()
@@ -44,7 +61,7 @@ func Join(c *net.TCPConn, s *mux.Stream, size buffers.Size) {
 	up.Wait()
 	select {
 	case <-s.Gone(): // or a peer that ended its data before takes it for the end of ours
-		reset(c)
+		reset()
 	default:
 	}
 }

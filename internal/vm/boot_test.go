@@ -12,9 +12,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/carrier"
 	"github.com/llmdo/workshop/internal/dev/testutil"
@@ -31,13 +34,15 @@ func TestMain(m *testing.M) {
 	if os.Getpid() == 1 {
 		hostile()
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	os.RemoveAll(theKit.dir)
+	os.Exit(code)
 }
 
 const markLen = 16
 
-// mark makes this program the init of a hostile guest.
-func mark(t *testing.T, kind string) []byte {
+// mark makes this program the init of a hostile guest, and returns its file.
+func mark(t *testing.T, kind string) string {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -47,7 +52,11 @@ func mark(t *testing.T, kind string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Appendf(program, "%-*s", markLen, kind)
+	path := filepath.Join(t.TempDir(), "init")
+	if err := os.WriteFile(path, fmt.Appendf(program, "%-*s", markLen, kind), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // hostile is a guest that doesn't do as ours do.
@@ -95,52 +104,60 @@ func needs(t *testing.T) (tree string) {
 	return lines[len(lines)-1]
 }
 
-// newKit makes a kit of Debian's kernel, and of an init.
-func newKit(t *testing.T, init []byte) (dir string) {
-	t.Helper()
-	tree, err := os.OpenRoot(needs(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tree.Close()
-	s, err := kit.Find(tree.FS(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := kit.Make(s, init)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if dir, err = made.Write(t.TempDir()); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+// theKit is that of Debian's kernel, made once for all tests.
+var theKit struct {
+	once     sync.Once
+	dir, kit string // what TestMain removes, and the kit in it
+	err      error
 }
 
-// ourKit has workshop-init.
-func ourKit(t *testing.T) string {
+func newKit(t *testing.T) (dir string) {
 	t.Helper()
-	needs(t)
+	tree := needs(t)
+	theKit.once.Do(func() {
+		if theKit.dir, theKit.err = os.MkdirTemp("", "workshop-kit-"); theKit.err == nil {
+			theKit.err = os.Chmod(theKit.dir, 0o755)
+		}
+		var out, errs strings.Builder
+		if theKit.err == nil && vm.Main([]string{"kit", "--tree", tree, "--dir", theKit.dir}, &out, &errs) != 0 {
+			theKit.err = errors.New(out.String() + errs.String())
+		}
+		var made report.Answer
+		if theKit.err == nil {
+			theKit.err = json.Unmarshal([]byte(out.String()), &made)
+		}
+		theKit.kit = made.Dir
+	})
+	if theKit.err != nil {
+		t.Fatal(theKit.err)
+	}
+	return theKit.kit
+}
+
+// ourInit is the file of workshop-init.
+func ourInit(t *testing.T) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "init")
 	if err := testutil.Init(path); err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newKit(t, program)
+	return path
 }
 
-// spec is an emulated machine with a kit.
-func spec(t *testing.T, dir string) monitor.Spec {
+// spec is an emulated machine with an init. guest may be nil.
+func spec(t *testing.T, init string, guest *config.Guest) monitor.Spec {
 	t.Helper()
+	dir := newKit(t)
 	p, err := monitor.ThisProcessor()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return monitor.Spec{Accelerator: config.TCG, Kernel: filepath.Join(dir, kit.Vmlinux), Initramfs: filepath.Join(dir, kit.Initramfs),
-		MemoryMiB: 256, CPUs: 1, TSCkHz: p.TSCkHz}
+	initrd, err := kit.Initrd(dir, init, guest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { initrd.Close() })
+	return monitor.Spec{Accelerator: config.TCG, Kernel: filepath.Join(dir, kit.Vmlinux), Initramfs: initrd, MemoryMiB: 256, CPUs: 1, TSCkHz: p.TSCkHz}
 }
 
 // run runs a command of workshop-vm.
@@ -161,17 +178,14 @@ func run(t *testing.T, wantCode int, args ...string) (a report.Answer) {
 
 // A guest of a kit boots, says that it is ready, and powers off when its carrier ends.
 func TestBoots(t *testing.T) {
-	tree, program := needs(t), filepath.Join(t.TempDir(), "init")
-	if err := testutil.Init(program); err != nil {
-		t.Fatal(err)
-	}
-	made := run(t, 0, "kit", "--tree", tree, "--init", program, "--dir", t.TempDir())
-	a := run(t, 0, "check", "--emulate", "--kit", made.Dir)
+	tree, init := needs(t), ourInit(t)
+	made := run(t, 0, "kit", "--tree", tree, "--dir", t.TempDir())
+	a := run(t, 0, "check", "--emulate", "--kit", made.Dir, "--init", init)
 	if a.QEMU == nil || a.Kit == nil || a.Kit.Kernel != made.Kit.Kernel || a.Ready <= 0 {
 		t.Fatalf("got %+v", a)
 	}
 	t.Logf("QEMU %s, %d files, %d MB; kernel %s; ready after %v", a.QEMU.Version, a.QEMU.Files, a.QEMU.Size>>20, a.Kit.Kernel.Release, a.Ready.Round(time.Millisecond))
-	m, err := monitor.Boot(t.Context(), spec(t, made.Dir), time.Minute)
+	m, err := monitor.Boot(t.Context(), spec(t, init, nil), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,29 +212,28 @@ func TestKVM(t *testing.T) {
 	if wantCode == 0 {
 		return // the next boots
 	}
-	if a := run(t, 1, "check", "--kit", "/nowhere"); !a.Refused || !strings.Contains(a.Problem, "(B13)") {
+	if a := run(t, 1, "check", "--kit", "/nowhere", "--init", "/nowhere"); !a.Refused || !strings.Contains(a.Problem, "(B13)") {
 		t.Errorf("got %+v", a)
 	}
 }
 
 // A wrong command line is told, and nothing is done.
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{{}, {"run"}, {"kit"}, {"kit", "--tree", "/"}, {"check"}, {"check", "--kit", "/x", "more"}, {"kvm", "--emulate"}, {"qemu", "more"}} {
+	for _, args := range [][]string{{}, {"run"}, {"kit"}, {"kit", "--tree", "/"}, {"check"}, {"check", "--kit", "/x"}, {"check", "--kit", "/x", "--init", "/x", "more"}, {"kvm", "--emulate"}, {"qemu", "more"}} {
 		run(t, 2, args...)
 	}
 }
 
 // B6: QEMU needs no file but those of its closure, no user but the worker's, no network.
 func TestBootsInAnEmptyRoot(t *testing.T) {
-	dir := ourKit(t)
 	testutil.Require(t, os.Getuid() == 0, "it needs root")
 	c, err := monitor.FindClosure(os.DirFS("/"), config.TCG)
 	if err != nil {
 		t.Fatal(err)
 	}
 	root := t.TempDir()
-	s := spec(t, dir)
-	for _, name := range append(c.Files, s.Kernel, s.Initramfs) {
+	s := spec(t, ourInit(t), nil)
+	for _, name := range append(c.Files, s.Kernel) {
 		data, err := os.ReadFile(name)
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755)
@@ -237,6 +250,14 @@ func TestBootsInAnEmptyRoot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	proc := filepath.Join(root, "proc") // every container has it
+	if err := os.Mkdir(proc, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("proc", proc, "proc", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(proc, unix.MNT_DETACH) })
 	m, err := monitor.Start(s, func(cmd *exec.Cmd) {
 		cmd.SysProcAttr.Chroot = root
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65532, Gid: 65532}
@@ -264,7 +285,7 @@ func TestConsoleIsShown(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			m, err := monitor.Boot(t.Context(), spec(t, newKit(t, mark(t, kind))), c.timeout)
+			m, err := monitor.Boot(t.Context(), spec(t, mark(t, kind), nil), c.timeout)
 			if err == nil {
 				m.Stop()
 				t.Fatal("it is ready")
@@ -291,7 +312,7 @@ func TestHostileGuests(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			m, err := monitor.Start(spec(t, newKit(t, mark(t, kind))), nil)
+			m, err := monitor.Start(spec(t, mark(t, kind), nil), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

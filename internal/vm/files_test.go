@@ -291,7 +291,6 @@ func shares(t *testing.T, uid uint32, mounts ...files.Mount) (ends []*os.File, e
 func TestFiles(t *testing.T) {
 	testutil.Require(t, os.Getuid() == 0, "it needs root")
 	const uid = 65532
-	dir := newKit(t, mark(t, filesGuest))
 	top := t.TempDir()
 	for d := top; d != "/tmp" && d != "/"; d = filepath.Dir(d) { // the user needs a way to it
 		if err := os.Chmod(d, 0o755); err != nil {
@@ -327,7 +326,7 @@ func TestFiles(t *testing.T) {
 	}
 	ends, errs := shares(t, uid, files.Mount{Root: rw}, files.Mount{Root: ro, ReadOnly: true})
 
-	s := spec(t, dir)
+	s := spec(t, mark(t, filesGuest), nil)
 	s.Root, s.Console = image, true
 	s.Shares = []monitor.Share{{Tag: "rw", Socket: ends[0]}, {Tag: "ro", Socket: ends[1]}}
 	var said bytes.Buffer

@@ -130,7 +130,7 @@ func TestHostileStreams(t *testing.T) {
 					}
 				}
 			})
-			s := spec(t, newKit(t, mark(t, kind)))
+			s := spec(t, mark(t, kind), nil)
 			s.Relay = monitor.Relay(r.start)
 			debug.FreeOSMemory() // of making the kit
 			before := anonymous(t)

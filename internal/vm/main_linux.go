@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/carrier/outlet"
-	"github.com/llmdo/workshop/internal/lib/boundedfile"
 	"github.com/llmdo/workshop/internal/vm/config"
 	"github.com/llmdo/workshop/internal/vm/kit"
 	"github.com/llmdo/workshop/internal/vm/monitor"
@@ -27,8 +26,8 @@ import (
 
 const usage = `usage: workshop-vm qemu [--emulate]
        workshop-vm kvm
-       workshop-vm kit --tree DIR [--release RELEASE] --init FILE --dir DIR
-       workshop-vm check --kit DIR [--emulate]
+       workshop-vm kit --tree DIR [--release RELEASE] --dir DIR
+       workshop-vm check --kit DIR --init FILE [--emulate]
        workshop-vm relay
 `
 
@@ -129,17 +128,13 @@ func processor(a config.Accelerator) (p monitor.Processor, refused bool, err err
 	return p, false, nil
 }
 
-// maxInit bounds the size of workshop-init, in bytes.
-const maxInit = 64 << 20
-
 // makeKit makes a kit of a kernel, and writes it into a directory of its hash below --dir.
 func makeKit(_ context.Context, args []string, stderr io.Writer) (a report.Answer, err error) {
 	f := flag.NewFlagSet("kit", flag.ContinueOnError)
 	tree := f.String("tree", "", "root of a machine, or an unpacked package")
 	release := f.String("release", "", "of the kernel")
-	init := f.String("init", "", "workshop-init")
 	dir := f.String("dir", "", "where kits are kept")
-	if err := parse(f, args, stderr, tree, init, dir); err != nil {
+	if err := parse(f, args, stderr, tree, dir); err != nil {
 		return a, err
 	}
 	a.Hint = "name an unpacked package of a kernel: `workshop vm setup --kernel DIR`"
@@ -155,11 +150,7 @@ func makeKit(_ context.Context, args []string, stderr io.Writer) (a report.Answe
 	if err != nil {
 		return a, fmt.Errorf("%s: %w", *tree, err)
 	}
-	program, err := boundedfile.Read(*init, maxInit)
-	if err != nil {
-		return a, err
-	}
-	made, err := kit.Make(source, program)
+	made, err := kit.Make(source)
 	if err != nil {
 		return a, fmt.Errorf("%s: %w", *tree, err)
 	}
@@ -172,8 +163,9 @@ func makeKit(_ context.Context, args []string, stderr io.Writer) (a report.Answe
 func check(ctx context.Context, args []string, stderr io.Writer) (a report.Answer, err error) {
 	f := flag.NewFlagSet("check", flag.ContinueOnError)
 	dir := f.String("kit", "", "directory of the kit")
+	init := f.String("init", "", "workshop-init")
 	accelerator := emulated(f)
-	if err := parse(f, args, stderr, dir); err != nil {
+	if err := parse(f, args, stderr, dir, init); err != nil {
 		return a, err
 	}
 	p, refused, err := processor(accelerator())
@@ -189,7 +181,7 @@ func check(ctx context.Context, args []string, stderr io.Writer) (a report.Answe
 		return a, err
 	}
 	a.Kit, a.Dir = &k, *dir
-	a.Ready, err = monitor.Check(ctx, *dir, accelerator(), p)
+	a.Ready, err = monitor.Check(ctx, *dir, *init, accelerator(), p)
 	// A guest that doesn't start with KVM: what KVM is claimed to be isn't so.
 	a.Refused = err != nil && accelerator() == config.KVM && ctx.Err() == nil
 	return a, err

@@ -260,7 +260,7 @@ func (r *room) kill() int {
 // without the guest.
 func TestNetwork(t *testing.T) {
 	r := newRoom(t)
-	s := spec(t, newKit(t, mark(t, networkGuest)))
+	s := spec(t, mark(t, networkGuest), nil)
 	s.Relay, s.Console = monitor.Relay(r.start), true
 	var said bytes.Buffer
 	m, err := r.boot(s, func(cmd *exec.Cmd) { cmd.Stdout, cmd.Stderr = &said, &said })

@@ -29,10 +29,13 @@ var Ports = append([]uint16{53, 80, 443, firewall.PortProxy}, firewall.ToldPorts
 type Options struct {
 	// Dial connects to the outlet, and is called again when the connection ended.
 	Dial func(context.Context) (io.ReadWriteCloser, error)
-	// Ready: it says on each connection that the worker may be used.
+	// Ready: it says on each connection that this kernel has booted.
 	Ready bool
 	// Ports are where it accepts besides those that the outlet tells; 53 by UDP too.
 	Ports []uint16
+	// Session carries a session of the worker's tools, in a goroutine of its own; the stream
+	// is closed when it returns. nil: the outlet may open none.
+	Session func(*mux.Stream)
 	// Log takes one line about a port that can't be opened; nil: nobody.
 	Log func(string)
 }
@@ -58,7 +61,7 @@ type Relay struct {
 func New(o Options) (*Relay, error) {
 	r := &Relay{o: o, slots: make(chan struct{}, carrier.MaxStreams), listeners: map[uint16]net.Listener{}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	l := link.Options{Dial: o.Dial, Mux: mux.Config{Odd: true, Streams: carrier.MaxStreams, Accept: accept, Serve: r.inbound, Message: r.message}}
+	l := link.Options{Dial: o.Dial, Mux: mux.Config{Odd: true, Streams: carrier.MaxStreams, Accept: r.opened, Serve: r.serve, Message: r.message}}
 	if o.Ready {
 		l.Hello = carrier.Head{Kind: carrier.Ready}.Encode()
 	}
@@ -136,22 +139,42 @@ func (r *Relay) carry(c *net.TCPConn) {
 // size bounds one more connection: the first ones get plenty.
 func (r *Relay) size() buffers.Size { return buffers.For(len(r.slots), carrier.MaxStreams) }
 
-// accept of a head: only what an outlet opens.
-func accept(head []byte) error {
-	_, err := carrier.DecodeOf(head, carrier.Inbound)
+// Send sends a message on the connection, or on the next one if there is none.
+func (r *Relay) Send(h carrier.Head) error {
+	m := r.link.Current()
+	if m == nil {
+		return net.ErrClosed
+	}
+	return m.Send(h.Encode())
+}
+
+// opened is called with a head: only what an outlet opens.
+func (r *Relay) opened(head []byte) error {
+	kinds := []carrier.Kind{carrier.Inbound}
+	if r.o.Session != nil {
+		kinds = append(kinds, carrier.Session)
+	}
+	_, err := carrier.DecodeOf(head, kinds...)
 	return err
 }
 
-// inbound carries a connection to a port of the worker's.
-func (r *Relay) inbound(s *mux.Stream) {
+func (r *Relay) serve(s *mux.Stream) {
 	h, err := carrier.Decode(s.Head())
-	if err != nil {
-		return
+	switch {
+	case err != nil:
+	case h.Kind == carrier.Session:
+		r.o.Session(s)
+	default:
+		r.inbound(s, h.Port)
 	}
+}
+
+// inbound carries a connection to a port of the worker's.
+func (r *Relay) inbound(s *mux.Stream, port uint16) {
 	ctx, cancel := context.WithTimeout(r.ctx, patience)
 	defer cancel()
 	for _, address := range []string{"127.0.0.1", "::1"} {
-		c, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(int(h.Port))))
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(int(port))))
 		if err == nil {
 			carrier.Join(c.(*net.TCPConn), s, r.size())
 			return

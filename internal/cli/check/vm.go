@@ -35,7 +35,7 @@ func (a verbs) vmSetupCommand() *cobra.Command {
 		Use:   "setup",
 		Short: "Make a kit of a kernel, and say what is missing",
 		Long: `setup looks for QEMU and for KVM in hardware, and makes a kit: the kernel of a
-distribution, unpacked, and its modules with workshop-init as the first program. Where
+distribution, unpacked, and its modules. Where
 KVM is hardware, a guest boots with it. The kit's hash is written into your settings, as
 vm_kit. It needs no root; lines that do are printed, not run.
 

@@ -16,7 +16,7 @@ import (
 )
 
 // Version is the format of a kit. One of another version is made again.
-const Version = 1
+const Version = 2
 
 // Names of a kit's files.
 const (
@@ -39,8 +39,8 @@ type Made struct {
 	files map[string][]byte
 }
 
-// Make makes a kit of a kernel, and of an init for its guests.
-func Make(s Source, init []byte) (*Made, error) {
+// Make makes a kit of a kernel.
+func Make(s Source) (*Made, error) {
 	kernel, k, err := s.kernel()
 	if err != nil {
 		return nil, err
@@ -53,12 +53,12 @@ func Make(s Source, init []byte) (*Made, error) {
 	if err != nil {
 		return nil, err
 	}
-	archive, err := initramfs(init, loaded)
+	archive, err := initramfs(loaded)
 	if err != nil {
 		return nil, err
 	}
 	m := &Made{files: map[string][]byte{Vmlinux: kernel, Initramfs: archive}, Kit: report.Kit{
-		Version: Version, Arch: "amd64", Kernel: k, Init: Hash(init), Vmlinux: fileOf(kernel), Initramfs: fileOf(archive),
+		Version: Version, Arch: "amd64", Kernel: k, Vmlinux: fileOf(kernel), Initramfs: fileOf(archive),
 	}}
 	for _, l := range loaded {
 		m.Modules = append(m.Modules, l.name)
@@ -127,13 +127,13 @@ func open(dir string) (m report.Kit, err error) {
 	if got := Hash(text); got != filepath.Base(dir) {
 		return m, fmt.Errorf("%s has the hash %s, want that of its directory's name", manifestFile, got)
 	}
+	if err := json.Unmarshal(text, &m); err == nil && m.Version != Version {
+		return m, fmt.Errorf("version %d, want %d", m.Version, Version)
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
 		return m, fmt.Errorf("%s: %w", manifestFile, err)
-	}
-	if m.Version != Version {
-		return m, fmt.Errorf("version %d, want %d", m.Version, Version)
 	}
 	for name, want := range map[string]report.File{Vmlinux: m.Vmlinux, Initramfs: m.Initramfs} {
 		data, err := boundedfile.Read(filepath.Join(dir, name), maxVmlinux)

@@ -33,23 +33,23 @@ func tree(t testing.TB) fstest.MapFS {
 	return all
 }
 
-func made(t testing.TB, files fstest.MapFS, init string) *Made {
+func made(t testing.TB, files fstest.MapFS) *Made {
 	t.Helper()
 	s, err := Find(files, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Make(s, []byte(init))
+	m, err := Make(s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-// A kit has the kernel, the init and the modules in order, and the same input is the same kit.
+// A kit has the kernel and the modules in order, and the same input is the same kit.
 func TestKit(t *testing.T) {
 	parent := t.TempDir()
-	m := made(t, tree(t), "an init")
+	m := made(t, tree(t))
 	dir, err := m.Write(parent)
 	if err != nil {
 		t.Fatal(err)
@@ -68,44 +68,46 @@ func TestKit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names, want []string
-	for r := cpio.NewReader(bytes.NewReader(archive)); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(r)
-		if h.Name == "init" && string(data) != "an init" || err != nil {
-			t.Errorf("%s: %q, %v", h.Name, data, err)
-		}
-		names = append(names, h.Mode.String()+" "+h.Name)
-	}
+	var want []string
 	for _, name := range []string{"modules", "dev", "proc", "sys", "run", "tmp"} {
 		want = append(want, "040755 "+name)
 	}
-	want = append(want, "0100555 init", "0100444 modules/000-base.ko")
+	want = append(want, "0100444 modules/000-base.ko")
 	for i, name := range slices.DeleteFunc(wanted(), func(s string) bool { return s == "virtio_console" }) {
 		want = append(want, "0100444 modules/"+string([]byte{'0', byte('0' + (i+1)/10), byte('0' + (i+1)%10)})+"-"+name+".ko")
 	}
-	if diff := cmp.Diff(want, names); diff != "" {
+	if diff := cmp.Diff(want, listed(t, archive)); diff != "" {
 		t.Error(diff)
 	}
-	if again := made(t, tree(t), "an init"); again.Hash() != m.Hash() {
+	if again := made(t, tree(t)); again.Hash() != m.Hash() {
 		t.Errorf("hash %s, then %s", m.Hash(), again.Hash())
 	}
-	if other := made(t, tree(t), "another init"); other.Hash() == m.Hash() {
-		t.Error("a kit with another init has the same hash")
+	files := tree(t)
+	files["lib/modules/"+release+"/kernel/erofs.ko"] = file(moduleFile("depends="))
+	if other := made(t, files); other.Hash() == m.Hash() {
+		t.Error("a kit with another module has the same hash")
 	}
 	if entries, err := os.ReadDir(parent); len(entries) != 1 || err != nil {
 		t.Errorf("%d entries beside it, %v", len(entries), err)
 	}
 }
 
+// listed are the modes and names of an archive's files.
+func listed(t testing.TB, archive []byte) (names []string) {
+	for r := cpio.NewReader(bytes.NewReader(archive)); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return names
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, h.Mode.String()+" "+h.Name)
+	}
+}
+
 // What was changed in a kit is found, and writing it again mends it.
 func TestKitIsCompared(t *testing.T) {
-	m := made(t, tree(t), "an init")
+	m := made(t, tree(t))
 	parent := t.TempDir()
 	dir, err := m.Write(parent)
 	if err != nil {
@@ -188,7 +190,7 @@ func TestFind(t *testing.T) {
 	renamed["lib/modules/7.0/kernel/a"] = file(nil)
 	s, err := Find(renamed, "7.0")
 	if err == nil {
-		_, err = Make(s, nil)
+		_, err = Make(s)
 	}
 	if want := "boot/vmlinuz-7.0: kernel " + release + ", want 7.0"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

@@ -13,8 +13,10 @@ import (
 // Spec is a virtual machine.
 type Spec struct {
 	Accelerator config.Accelerator
-	// Kernel and Initramfs are files of a kit (package kit).
-	Kernel, Initramfs string
+	// Kernel is the file of a kit (package kit).
+	Kernel string
+	// Initramfs is of [kit.Initrd]; the caller's to close.
+	Initramfs *os.File
 	// MemoryMiB is the guest's memory. QEMU itself needs more.
 	MemoryMiB int
 	CPUs      int
@@ -38,8 +40,12 @@ type Share struct {
 	Socket *os.File // connected to the server, which speaks vhost-user; the caller's to close
 }
 
-// carrierFD is QEMU's descriptor of the carrier; those of the shares follow it.
-const carrierFD = 3
+// QEMU's descriptors: the initramfs, the carrier, and then the shares.
+const (
+	initramfsFD = 3 + iota
+	carrierFD
+	firstShareFD
+)
 
 // Args returns QEMU's arguments, without the program's name. What they leave out isn't in
 // the machine: -nodefaults, and no -monitor, -netdev, -display or device on another bus.
@@ -69,7 +75,7 @@ func Args(s Spec) []string {
 		// Shared, because the file server reads the requests in it.
 		"-object", fmt.Sprintf("memory-backend-memfd,id=mem,size=%dM,share=on", s.MemoryMiB),
 		"-global", "virtio-mmio.force-legacy=false",
-		"-kernel", s.Kernel, "-initrd", s.Initramfs, "-append", strings.Join(append(command, "--", config.Command), " "),
+		"-kernel", s.Kernel, "-initrd", fmt.Sprintf("/proc/self/fd/%d", initramfsFD), "-append", strings.Join(append(command, "--", config.Command), " "),
 		"-chardev", fmt.Sprintf("socket,id=carrier,fd=%d", carrierFD),
 		"-device", "virtio-serial-device,max_ports=2", "-device", "virtserialport,chardev=carrier,name=" + config.Port,
 		"-device", "virtio-balloon-device,free-page-reporting=on",
@@ -78,7 +84,7 @@ func Args(s Spec) []string {
 		args = append(args, "-drive", "file="+value(s.Root)+",format=raw,if=none,id=root,readonly=on", "-device", "virtio-blk-device,drive=root")
 	}
 	for i, share := range s.Shares {
-		args = append(args, "-chardev", fmt.Sprintf("socket,id=share%d,fd=%d", i, carrierFD+1+i),
+		args = append(args, "-chardev", fmt.Sprintf("socket,id=share%d,fd=%d", i, firstShareFD+i),
 			"-device", fmt.Sprintf("vhost-user-fs-device,chardev=share%d,tag=%s", i, value(share.Tag)))
 	}
 	if s.Console {

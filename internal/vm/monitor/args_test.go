@@ -16,11 +16,11 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // specs are machines of each kind.
 var specs = map[string]Spec{
-	"kvm": {Accelerator: config.KVM, Kernel: "/kit/vmlinux", Initramfs: "/kit/initramfs", MemoryMiB: 960, CPUs: 2, Root: "/root.erofs",
+	"kvm": {Accelerator: config.KVM, Kernel: "/kit/vmlinux", MemoryMiB: 960, CPUs: 2, Root: "/root.erofs",
 		Shares: []Share{{Tag: "work"}, {Tag: "a,b"}}},
-	"tcg":         {Accelerator: config.TCG, Kernel: "/kit/vmlinux", Initramfs: "/kit/initramfs", MemoryMiB: 256, CPUs: 1, TSCkHz: 2100000},
-	"tcg-console": {Accelerator: config.TCG, Kernel: "/kit/vmlinux", Initramfs: "/kit/initramfs", MemoryMiB: 256, CPUs: 1, TSCkHz: 2100000, Console: true},
-	"kvm-console": {Accelerator: config.KVM, Kernel: "/kit/vmlinux", Initramfs: "/kit/initramfs", MemoryMiB: 256, CPUs: 1, Console: true},
+	"tcg":         {Accelerator: config.TCG, Kernel: "/kit/vmlinux", MemoryMiB: 256, CPUs: 1, TSCkHz: 2100000},
+	"tcg-console": {Accelerator: config.TCG, Kernel: "/kit/vmlinux", MemoryMiB: 256, CPUs: 1, TSCkHz: 2100000, Console: true},
+	"kvm-console": {Accelerator: config.KVM, Kernel: "/kit/vmlinux", MemoryMiB: 256, CPUs: 1, Console: true},
 }
 
 // Golden: one option or its value per line.

@@ -37,15 +37,20 @@ func FindQEMU(ctx context.Context, a config.Accelerator) (*report.QEMU, error) {
 	return &report.QEMU{Path: Program, Version: version, Files: len(c.Files), Size: c.Size, SHA256: c.SHA256}, nil
 }
 
-// Check proves that a kit boots on this machine: with KVM of the processor, or emulated. It
+// Check proves that a kit boots on this machine with an init, workshop-init: with KVM of the processor, or emulated. It
 // returns the time until the guest was ready.
-func Check(ctx context.Context, dir string, a config.Accelerator, p Processor) (ready time.Duration, err error) {
+func Check(ctx context.Context, dir, init string, a config.Accelerator, p Processor) (ready time.Duration, err error) {
 	timeout := kvmTimeout
 	if a == config.TCG {
 		timeout = tcgTimeout
 	}
 	began := time.Now()
-	m, err := Boot(ctx, Spec{Accelerator: a, Kernel: filepath.Join(dir, kit.Vmlinux), Initramfs: filepath.Join(dir, kit.Initramfs),
+	initrd, err := kit.Initrd(dir, init, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer initrd.Close()
+	m, err := Boot(ctx, Spec{Accelerator: a, Kernel: filepath.Join(dir, kit.Vmlinux), Initramfs: initrd,
 		MemoryMiB: checkMemory, CPUs: 1, TSCkHz: p.TSCkHz}, timeout)
 	if err != nil {
 		return 0, err

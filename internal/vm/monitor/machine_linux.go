@@ -52,7 +52,7 @@ func Start(s Spec, change func(*exec.Cmd)) (*Machine, error) {
 	m := &Machine{ready: make(chan struct{}), carried: make(chan struct{}), ended: make(chan struct{})}
 	m.cmd = exec.Command(Program, Args(s)...)
 	m.cmd.Dir, m.cmd.Env = "/", []string{}
-	m.cmd.ExtraFiles = []*os.File{theirs}
+	m.cmd.ExtraFiles = []*os.File{s.Initramfs, theirs}
 	for _, share := range s.Shares {
 		m.cmd.ExtraFiles = append(m.cmd.ExtraFiles, share.Socket)
 	}

@@ -9,8 +9,6 @@ type Kit struct {
 	Version int    `json:"version"`
 	Arch    string `json:"arch"` // as Go has it: amd64
 	Kernel  Kernel `json:"kernel"`
-	// Init is the hash of the guest's init, workshop-init.
-	Init string `json:"init"`
 	// Modules are in the order in which they are loaded.
 	Modules   []string `json:"modules"`
 	Vmlinux   File     `json:"vmlinux"`
