@@ -54,6 +54,9 @@ func (env *Env) Doctor(ctx context.Context, settings error) DoctorReport {
 		{Group: doctor.State, Name: "state", Run: quiet.checkState},
 		{Group: doctor.Settings, Name: "settings", Run: func(context.Context) []doctor.Finding { return quiet.checkSettings(settings) }},
 	}, machineChecks()...)
+	if env.Settings.VMKit != "" {
+		checks = append(checks, doctor.Check{Group: doctor.Kernel, Name: "vm-kit", Run: func(context.Context) []doctor.Finding { return []doctor.Finding{quiet.kit().Finding(time.Now())} }})
+	}
 	r := DoctorReport{Version: env.Version, Platform: runtime.GOOS + "/" + runtime.GOARCH, Report: doctor.Run(ctx, checks, checkTime)}
 	r.Level = r.Report.Level()
 	return r

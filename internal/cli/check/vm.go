@@ -79,7 +79,7 @@ func (a verbs) vmStep(step app.VMStep) {
 		text = "KVM of the processor"
 	case step.Name == "kit":
 		text = kitText(step.Answer)
-		if old := oldKernel(step.Kit.Kernel, time.Now()); old != "" {
+		if old := oldKernel(step.Kit.Kernel); old != "" {
 			level, do = doctor.Warning, old
 		}
 	case step.Name == "guest":
@@ -110,16 +110,13 @@ func kitText(answer report.Answer) string {
 	return text
 }
 
-// kernelAge is how old a kernel may be until it is said to be: it misses fixes.
-const kernelAge = 90 * 24 * time.Hour
-
 // oldKernel says what to do about a kernel that is old; "": it isn't.
-func oldKernel(k report.Kernel, now time.Time) string {
-	age := now.Sub(k.Date)
-	if k.Date.IsZero() || age <= kernelAge {
-		return ""
+func oldKernel(k report.Kernel) string {
+	old := doctor.OldKernel(k, time.Now())
+	if old != "" {
+		old += ": unpack a newer package, then `workshop vm setup --kernel DIR`"
 	}
-	return fmt.Sprintf("its kernel was built %d days ago: unpack a newer package, then `workshop vm setup --kernel DIR`", age/(24*time.Hour))
+	return old
 }
 
 func readyText(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }
@@ -153,7 +150,7 @@ boundary.`,
 			}
 			fmt.Fprintln(a.Out, qemuText(answer.QEMU))
 			fmt.Fprintln(a.Out, kitText(answer))
-			if old := oldKernel(answer.Kit.Kernel, time.Now()); old != "" {
+			if old := oldKernel(answer.Kit.Kernel); old != "" {
 				a.Warn("%s", old)
 			}
 			ok := "ok"

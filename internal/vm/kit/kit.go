@@ -15,14 +15,10 @@ import (
 	"github.com/llmdo/workshop/internal/vm/report"
 )
 
-// Version is the format of a kit. One of another version is made again.
-const Version = 2
-
 // Names of a kit's files.
 const (
 	Vmlinux      = "vmlinux"
 	Initramfs    = "initramfs"
-	manifestFile = "kit.json"
 )
 
 func fileOf(data []byte) report.File { return report.File{Size: int64(len(data)), SHA256: Hash(data)} }
@@ -58,19 +54,19 @@ func Make(s Source) (*Made, error) {
 		return nil, err
 	}
 	m := &Made{files: map[string][]byte{Vmlinux: kernel, Initramfs: archive}, Kit: report.Kit{
-		Version: Version, Arch: "amd64", Kernel: k, Vmlinux: fileOf(kernel), Initramfs: fileOf(archive),
+		Version: report.KitVersion, Arch: "amd64", Kernel: k, Vmlinux: fileOf(kernel), Initramfs: fileOf(archive),
 	}}
 	for _, l := range loaded {
 		m.Modules = append(m.Modules, l.name)
 	}
-	if m.files[manifestFile], err = json.MarshalIndent(m.Kit, "", "\t"); err != nil {
+	if m.files[report.KitFile], err = json.MarshalIndent(m.Kit, "", "\t"); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
 // Hash names the kit: the SHA-256 of its description, which has those of its files.
-func (m *Made) Hash() string { return Hash(m.files[manifestFile]) }
+func (m *Made) Hash() string { return Hash(m.files[report.KitFile]) }
 
 // Write writes the kit into a directory of its name below parent, unless it is there, and
 // returns the directory. A concurrent reader finds a whole one or none.
@@ -118,22 +114,22 @@ func Open(dir string) (report.Kit, error) {
 }
 
 func open(dir string) (m report.Kit, err error) {
-	text, err := boundedfile.Read(filepath.Join(dir, manifestFile), 64<<10)
+	text, err := boundedfile.Read(filepath.Join(dir, report.KitFile), 64<<10)
 	if errors.Is(err, fs.ErrNotExist) {
-		return m, errors.New("no " + manifestFile)
+		return m, errors.New("no " + report.KitFile)
 	} else if err != nil {
 		return m, err
 	}
 	if got := Hash(text); got != filepath.Base(dir) {
-		return m, fmt.Errorf("%s has the hash %s, want that of its directory's name", manifestFile, got)
+		return m, fmt.Errorf("%s has the hash %s, want that of its directory's name", report.KitFile, got)
 	}
-	if err := json.Unmarshal(text, &m); err == nil && m.Version != Version {
-		return m, fmt.Errorf("version %d, want %d", m.Version, Version)
+	if err := json.Unmarshal(text, &m); err == nil && m.Version != report.KitVersion {
+		return m, fmt.Errorf("version %d, want %d", m.Version, report.KitVersion)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
-		return m, fmt.Errorf("%s: %w", manifestFile, err)
+		return m, fmt.Errorf("%s: %w", report.KitFile, err)
 	}
 	for name, want := range map[string]report.File{Vmlinux: m.Vmlinux, Initramfs: m.Initramfs} {
 		data, err := boundedfile.Read(filepath.Join(dir, name), maxVmlinux)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/cavaliergopher/cpio"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/llmdo/workshop/internal/vm/report"
 )
 
 // tree is a package of Debian's, unpacked.
@@ -121,7 +123,7 @@ func TestKitIsCompared(t *testing.T) {
 		Initramfs: func(name string) error {
 			return os.WriteFile(name, bytes.Repeat([]byte("x"), int(m.Initramfs.Size)), 0o644)
 		},
-		manifestFile: func(name string) error { return os.WriteFile(name, []byte("{}"), 0o644) },
+		report.KitFile: func(name string) error { return os.WriteFile(name, []byte("{}"), 0o644) },
 	} {
 		for kind, change := range map[string]func(name string) error{"changed": change, "removed": os.Remove, "made a directory": func(name string) error {
 			return errors.Join(os.Remove(name), os.Mkdir(name, 0o755))

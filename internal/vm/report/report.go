@@ -4,6 +4,13 @@ package report
 
 import "time"
 
+// KitVersion is the format of a kit. One of another version is made again.
+const KitVersion = 2
+
+// KitFile is the name of a kit's description, a [Kit] as JSON, in its directory, whose name is
+// the SHA-256 of it in hexadecimal.
+const KitFile = "kit.json"
+
 // Kit describes a kit: what a virtual machine boots.
 type Kit struct {
 	Version int    `json:"version"`
