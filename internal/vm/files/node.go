@@ -55,7 +55,7 @@ var (
 	_ fs.NodeOpendirHandler = (*node)(nil)
 )
 
-const statMask = unix.STATX_BASIC_STATS | unix.STATX_BTIME
+const statMask = unix.STATX_BASIC_STATS | unix.STATX_BTIME | unix.STATX_MNT_ID
 
 // stat looks at a file itself, not at where a link leads; name "" is the descriptor's.
 func stat(dir int, name string) (st unix.Statx_t, errno syscall.Errno) {
@@ -67,13 +67,17 @@ func stat(dir int, name string) (st unix.Statx_t, errno syscall.Errno) {
 	return st, errnoOf(err)
 }
 
-// identity is what makes a file the same one for the guest: device, inode number, and
-// when it was made, as numbers are used again.
+// identity is what makes a file the same one for the guest: device, inode number, when it
+// was made, as numbers are used again, and the mount that it is in. A directory that is mounted
+// in two places is two directories there, as a kernel has each in one place alone.
 func (s *share) identity(st *unix.Statx_t) fs.StableAttr {
 	dev := uint64(st.Dev_major)<<32 | uint64(st.Dev_minor)
 	id := fs.StableAttr{Mode: uint32(st.Mode) & unix.S_IFMT, Ino: st.Ino ^ dev ^ s.dev, Gen: 1}
 	if st.Mask&unix.STATX_BTIME != 0 {
 		id.Gen = uint64(st.Btime.Sec)*1e9 + uint64(st.Btime.Nsec)
+	}
+	if st.Mask&unix.STATX_MNT_ID != 0 {
+		id.Gen += st.Mnt_id * 0x9e3779b97f4a7c15 // so that no time of another one is near
 	}
 	if id.Reserved() {
 		id.Ino--
