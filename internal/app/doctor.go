@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/llmdo/workshop/internal/doctor"
@@ -23,6 +24,7 @@ type DoctorReport struct {
 	Platform string       `json:"platform"`
 	Level    doctor.Level `json:"level"` // of the worst finding
 	doctor.Report
+	engine engine.Info
 }
 
 // checkTime bounds each check.
@@ -35,11 +37,13 @@ func (env *Env) Doctor(ctx context.Context, settings error) DoctorReport {
 	quiet := *env
 	quiet.Events = nil // what a check causes is no news
 	info := make(chan engine.Info, 1)
+	var seen atomic.Pointer[engine.Info] // a check may go on after its time
 	checks := append([]doctor.Check{
 		{Group: doctor.Program, Name: "version", Run: quiet.checkProgram},
 		{Group: doctor.Engine, Name: "engine", Run: func(ctx context.Context) []doctor.Finding {
 			defer close(info)
 			found, i := quiet.checkEngines(ctx)
+			seen.Store(&i)
 			info <- i
 			return found
 		}},
@@ -59,6 +63,9 @@ func (env *Env) Doctor(ctx context.Context, settings error) DoctorReport {
 	}
 	r := DoctorReport{Version: env.Version, Platform: runtime.GOOS + "/" + runtime.GOARCH, Report: doctor.Run(ctx, checks, checkTime)}
 	r.Level = r.Report.Level()
+	if i := seen.Load(); i != nil {
+		r.engine = *i
+	}
 	return r
 }
 

@@ -85,6 +85,7 @@ func prepareVerb(p *command.Program, c *cobra.Command) {
 	if c.Args == nil {
 		c.Args = command.Args(0, 0)
 	}
+	c.Args = command.OneOfFlags(c.Args)
 	for _, below := range c.Commands() {
 		prepareVerb(p, below)
 	}

@@ -19,7 +19,7 @@ import (
 // Doctor is the verb doctor.
 func Doctor(p *command.Program) *cobra.Command {
 	a := verbs{p}
-	bundle := ""
+	bundle, report := "", false
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find what keeps workshops from running on this machine",
@@ -30,18 +30,24 @@ choose here. It changes nothing, and fails if something is an error.
 
 With --bundle it also writes a new archive for a bug report (.tar.gz, or .zip), with
 the values of variables, secrets and the names of hosts taken out: read it before you
-send it.`,
+send it. With --report it prints one line alone, for docs/engines-tried.md: what this
+machine is, and which kernels workers can have on it.`,
 		Example: `  workshop doctor
   workshop doctor -v                        # what is fine, too
   workshop doctor --engine namespace --format json
   workshop doctor --bundle report.tar.gz`,
 		Annotations: command.Formats("text", "json"),
 		RunE: a.RunAnyway(func(ctx context.Context, cmd *cobra.Command, settings error) error {
+			if report {
+				return a.tried(ctx, settings)
+			}
 			return a.doctor(ctx, cmd, settings, bundle)
 		}),
 	}
 	cmd.Flags().StringVar(&bundle, "bundle", "", "write a redacted archive for a bug report to this new file")
 	_ = cmd.MarkFlagFilename("bundle", "tar.gz", "tgz", "zip")
+	cmd.Flags().BoolVar(&report, "report", false, "print this machine's line for docs/engines-tried.md")
+	cmd.MarkFlagsMutuallyExclusive("report", "bundle")
 	cmd.AddCommand(a.doctorPortsCommand())
 	return cmd
 }
@@ -67,6 +73,17 @@ func (a verbs) doctor(ctx context.Context, cmd *cobra.Command, settings error, b
 	}
 	if err == nil && r.Level == doctor.Error {
 		err = app.Exit(app.CodeFailed)
+	}
+	return err
+}
+
+// tried prints what this machine is.
+func (a verbs) tried(ctx context.Context, settings error) error {
+	env := *a.Env
+	env.Version = a.BuildVersion()
+	line, err := env.TriedLine(ctx, env.Doctor(ctx, settings))
+	if err == nil {
+		fmt.Fprintln(a.Out, line)
 	}
 	return err
 }

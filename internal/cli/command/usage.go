@@ -111,3 +111,14 @@ func Args(min, max int) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// OneOfFlags refuses flags that exclude each other as a wrong command line, which cobra
+// doesn't, before it looks at the arguments.
+func OneOfFlags(args cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, words []string) error {
+		if err := cmd.ValidateFlagGroups(); err != nil {
+			return UsageError(cmd, "%w", err)
+		}
+		return args(cmd, words)
+	}
+}
