@@ -18,7 +18,7 @@ const grace = 100 * time.Millisecond
 
 // initLoop reaps orphans until SIGTERM or SIGINT, which it forwards to every
 // process of the container, or until a mount is lost. It returns the exit code.
-func initLoop(signals <-chan os.Signal, lost <-chan error, stdout io.Writer, r *reaper.Reaper, d *dialin.Server) int {
+func initLoop(signals <-chan os.Signal, lost <-chan error, stdout io.Writer, r *reaper.Reaper, tools *dialin.Tools) int {
 	for {
 		select {
 		case err := <-lost:
@@ -31,7 +31,7 @@ func initLoop(signals <-chan os.Signal, lost <-chan error, stdout io.Writer, r *
 				endAll(no, r)
 				return 0
 			case r.Reap():
-				d.Stray()
+				tools.Stray()
 			}
 		}
 	}

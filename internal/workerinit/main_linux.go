@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/lib/mounttable"
 	"github.com/llmdo/workshop/internal/lib/reaper"
 	"github.com/llmdo/workshop/internal/lib/workdir"
 	"github.com/llmdo/workshop/internal/made"
@@ -97,16 +98,16 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	}
 	reaper.SpareThreads(spareThreads)
 
-	mounts, err := openMounts()
+	mounts, err := mounttable.Open()
 	if err != nil {
 		fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
 		return 1
 	}
 	// Before it waits for the room, in which it may not be.
-	io.WriteString(stdout, made.Line(string(mounts.text)))
+	io.WriteString(stdout, made.Line(mounts.Text()))
 	lost := make(chan error, 1)
 	go func() {
-		err := mounts.lost()
+		err := mounts.Lost()
 		killAll()
 		lost <- err
 	}()
@@ -151,14 +152,20 @@ func Main(args []string, stdout, stderr io.Writer) int {
 			return endLost(stdout, err)
 		}
 	}
-	d := dialin.New(dialin.Dir, r)
+	tools, err := dialin.NewTools(r)
+	if err != nil {
+		fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
+		return 1
+	}
+	d := dialin.New(dialin.Dir, tools.Start)
 	if err := d.Open(); err != nil {
 		fmt.Fprintln(stdout, "FAILED "+oneLine(err.Error()))
 		return 1
 	}
 	fmt.Fprintln(stdout, "READY") // tools work
+	go tools.KillStray(ctx)
 	go d.Serve(ctx)
-	return initLoop(signals, lost, stdout, r, d)
+	return initLoop(signals, lost, stdout, r, tools)
 }
 
 // endLost says why the worker ends. It can't go on: what is at the place of a lost

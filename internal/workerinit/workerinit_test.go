@@ -22,6 +22,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/carrier/outlet"
 	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/internal/lib/mounttable"
 	"github.com/llmdo/workshop/internal/made"
 	"github.com/llmdo/workshop/internal/workerinit/pid1"
 )
@@ -58,14 +59,9 @@ func setUp() error {
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return err
 	}
-	t, err := openMounts()
-	if err != nil {
-		return err
-	}
-	defer unix.Close(t.fd)
-	for _, m := range t.mounts {
-		if strings.HasPrefix(m.point, "/tmp/") { // another test's, which takes it away
-			_ = unix.Unmount(m.point, unix.MNT_DETACH)
+	for line := range strings.Lines(made.Mountinfo()) {
+		if point := strings.Fields(line)[4]; strings.HasPrefix(point, "/tmp/") { // another test's, which takes it away
+			_ = unix.Unmount(point, unix.MNT_DETACH)
 		}
 	}
 	if source := os.Getenv(bindVariable); source != "" {
@@ -558,7 +554,7 @@ func TestB08_ReplacedSourceEndsTheWorker(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tt.stays {
-				time.Sleep(2 * lookAgain)
+				time.Sleep(2 * mounttable.LookAgain)
 				if took := g.stop(); took > soon {
 					t.Errorf("the end took %v", took)
 				}

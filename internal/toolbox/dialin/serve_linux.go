@@ -8,21 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/llmdo/workshop/internal/lib/reaper"
 )
-
-// strayWithin bounds the killing of what a session left that was killed itself.
-const strayWithin = 10 * time.Second
-
-// strayAgain is when it is looked for again. Threads of a process that is killed end one
-// after the other, and what one of them had started may be told of before the last is gone:
-// the session still seems to be there then, and nobody tells of its end.
-var strayAgain = []time.Duration{100 * time.Millisecond, 2 * time.Second}
 
 // pollEvery is how often the directory is looked into where the kernel gives no
 // watch: instances are counted for each user, so a worker can take them all from
@@ -35,30 +24,22 @@ const exitEnded = 128 + 9
 // Server is PID 1's side.
 type Server struct {
 	dir    string
-	there  bool     // the directory
-	at     int      // it, open: PID 1 may have no descriptor left
-	left   fileID   // an [End] of before
-	events *os.File // the watch; nil: polled
-	reaper *reaper.Reaper
-	null   *os.File
+	start  func(conn int) (done <-chan struct{}, err error)
+	there  bool          // the directory
+	at     int           // it, open: PID 1 may have no descriptor left
+	left   fileID        // an [End] of before
+	events *os.File      // the watch; nil: polled
 	wake   chan struct{} // look into the directory
-	stray  chan struct{} // look for processes without a session
 	open   int           // sessions
 	ended  chan struct{}
 	met    map[string]bool // sockets that are in the directory and were dealt with
 }
 
-// New makes the door of a directory. It starts sessions with the reaper.
-func New(dir string, r *reaper.Reaper) *Server {
-	return &Server{
-		dir: dir, reaper: r, wake: make(chan struct{}, 1), stray: make(chan struct{}, 1),
-		ended: make(chan struct{}), met: map[string]bool{},
-	}
+// New makes the door of a directory. start starts a session on a connection, whose
+// descriptor is closed when it returns; done is closed at the end of the session.
+func New(dir string, start func(conn int) (done <-chan struct{}, err error)) *Server {
+	return &Server{dir: dir, start: start, wake: make(chan struct{}, 1), ended: make(chan struct{}), met: map[string]bool{}}
 }
-
-// Stray tells the door that a process was killed whose parent is gone. If its
-// session was killed too, the others of that session are to follow.
-func (d *Server) Stray() { poke(d.stray) }
 
 func poke(c chan struct{}) {
 	select {
@@ -81,9 +62,6 @@ func (d *Server) Open() (err error) {
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.dir, err)
 	}
-	if d.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
-		return err
-	}
 	if d.at, err = unix.Open(d.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 		return fmt.Errorf("%s: %w", d.dir, err)
 	}
@@ -102,11 +80,9 @@ func (d *Server) Open() (err error) {
 // Serve starts a session for each socket that the host offers, until the
 // context ends.
 func (d *Server) Serve(ctx context.Context) {
-	go d.killStray(ctx)
 	if !d.there {
 		return
 	}
-	defer d.null.Close()
 	defer unix.Close(d.at)
 	var poll <-chan time.Time
 	if d.events != nil {
@@ -126,7 +102,6 @@ func (d *Server) Serve(ctx context.Context) {
 			d.look()
 		case <-d.ended:
 			d.open--
-			d.Stray() // it may have been killed
 			poke(d.wake)
 		case <-d.wake:
 			d.look()
@@ -196,7 +171,13 @@ func (d *Server) look() {
 		// What can't be taken up, the host notices by its absence, and goes
 		// another way.
 		if fd, err := connect(filepath.Join(d.dir, name)); err == nil {
-			d.start(fd)
+			if done, err := d.start(fd); err == nil {
+				d.open++
+				go func() {
+					<-done
+					d.ended <- struct{}{}
+				}()
+			}
 			_ = unix.Close(fd)
 		}
 	}
@@ -230,44 +211,4 @@ func checkOutside(fd int) error {
 		return fmt.Errorf("process %d of the worker listens where the host should", peer.Pid)
 	}
 	return nil
-}
-
-func (d *Server) start(conn int) {
-	// Nothing of a session goes to our streams, which are the worker's log.
-	p, err := d.reaper.Start("/proc/self/exe", []string{"workshop-init", "tools"}, &syscall.ProcAttr{
-		Env:   os.Environ(),
-		Files: []uintptr{uintptr(conn), uintptr(conn), d.null.Fd()},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
-	})
-	if err != nil {
-		return
-	}
-	d.open++
-	go func() {
-		<-p.Done()
-		d.ended <- struct{}{}
-	}()
-}
-
-func (d *Server) killStray(ctx context.Context) {
-	var again []time.Duration
-	var next <-chan time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-d.stray:
-			again = strayAgain
-		case <-next:
-			again = again[1:]
-		}
-		d.reaper.KillStray(strayWithin)
-		if d.reaper.Reap() { // KillStray collected what PID 1 would have been told of
-			d.Stray()
-		}
-		next = nil
-		if len(again) > 0 {
-			next = time.After(again[0])
-		}
-	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package workerinit
+package mounttable
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 // B5: in a worker whose memory is used up, PID 1 looks at its mounts without another file
 // and without memory.
 func TestLookingAtMountsTakesNothing(t *testing.T) {
-	table, err := openMounts()
+	table, err := Open()
 	if err != nil {
 		t.Fatal(err)
 	}

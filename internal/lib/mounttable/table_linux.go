@@ -1,4 +1,4 @@
-package workerinit
+package mounttable
 
 import (
 	"bytes"
@@ -13,15 +13,8 @@ import (
 
 const mountinfo = "/proc/self/mountinfo"
 
-// mountTable holds the mounts of this mount namespace as they were at the start.
-//
-// The kernel takes a mount away from all namespaces when its mount point is unlinked,
-// removed or renamed over in one where it is none (detach_mounts of fs/namespace.c),
-// and moves it along when its mount point is renamed there: `git checkout` and most
-// editors do so on the host. A read-only mount inside of a writable one then no longer
-// protects what has its name (B3, B8). It keeps a mount whose source is renamed or
-// removed there.
-type mountTable struct {
+// Table holds the mounts of this mount namespace as they were at the start.
+type Table struct {
 	fd     int
 	text   []byte             // of mountinfo, as it was last
 	next   []byte             // to read it again
@@ -34,18 +27,18 @@ type mounted struct {
 	readOnly    bool
 }
 
-// lookAgain is how often the mounts are compared: the kernel reports that one is taken
+// LookAgain is how often the mounts are compared: the kernel reports that one is taken
 // away, and doesn't report that one moved.
-const lookAgain = 250 * time.Millisecond
+const LookAgain = 250 * time.Millisecond
 
-// openMounts reads the mounts. Each one that is taken away wakes [mountTable.lost].
-func openMounts() (*mountTable, error) {
+// Open reads the mounts. Each one that is taken away wakes [Table.Lost].
+func Open() (*Table, error) {
 	// The kernel reports changes since this open, so it comes first.
 	fd, err := unix.Open(mountinfo, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", mountinfo, err)
 	}
-	t := &mountTable{fd: fd}
+	t := &Table{fd: fd}
 	if t.text, err = t.read(nil); err != nil {
 		return nil, err
 	}
@@ -53,12 +46,16 @@ func openMounts() (*mountTable, error) {
 	return t, nil
 }
 
-// lost waits until a mount is gone from its place, or can't be looked for any more.
-func (t *mountTable) lost() error {
+// Text is /proc/self/mountinfo, as it was read last.
+func (t *Table) Text() string { return string(t.text) }
+
+// Lost waits until a mount is gone from its place, or can't be looked for any more, and
+// returns that as an error.
+func (t *Table) Lost() error {
 	for {
 		// POLLERR and POLLPRI report a change (proc_pid_mounts(5)).
 		poll := []unix.PollFd{{Fd: int32(t.fd), Events: unix.POLLPRI}}
-		switch _, err := unix.Poll(poll, int(lookAgain/time.Millisecond)); err {
+		switch _, err := unix.Poll(poll, int(LookAgain/time.Millisecond)); err {
 		case nil, unix.EINTR:
 		default:
 			return fmt.Errorf("%s: %w", mountinfo, err)
@@ -81,7 +78,7 @@ func (t *mountTable) lost() error {
 // to kill at each allocation. It skips one that it has killed and whose threads are all ending,
 // though its memory is still counted (css_task_iter_advance of kernel/cgroup/cgroup.c), and
 // memory that is files has no process: then PID 1 is killed.
-func (t *mountTable) look() (changed bool, err error) {
+func (t *Table) look() (changed bool, err error) {
 	if t.next, err = t.read(t.next[:0]); err != nil || bytes.Equal(t.next, t.text) {
 		return false, err
 	}
@@ -90,7 +87,7 @@ func (t *mountTable) look() (changed bool, err error) {
 }
 
 // read appends mountinfo to a buffer.
-func (t *mountTable) read(b []byte) ([]byte, error) {
+func (t *Table) read(b []byte) ([]byte, error) {
 	for {
 		if len(b) == cap(b) {
 			b = slices.Grow(b, 4096)
@@ -108,7 +105,7 @@ func (t *mountTable) read(b []byte) ([]byte, error) {
 	}
 }
 
-func (t *mountTable) gone(now map[string]mounted) (points []string) {
+func (t *Table) gone(now map[string]mounted) (points []string) {
 	for id, was := range t.mounts {
 		if is, ok := now[id]; !ok || is.point != was.point || was.replaced(is.root) {
 			points = append(points, was.point)
