@@ -162,8 +162,8 @@ func (m *Mux) writeLocked(k kind, id uint32, payload []byte) error {
 // ours reports whether this side opened the stream.
 func (m *Mux) ours(id uint32) bool { return (id%2 == 1) == m.config.Odd }
 
-// take handles a frame. It never writes: two sides that wait for each other's reading would
-// wait forever.
+// take handles a frame. It never writes on this connection: two sides that wait for each
+// other's reading would wait forever.
 func (m *Mux) take(k kind, id uint32, payload []byte) error {
 	switch k {
 	case message:

@@ -29,6 +29,8 @@ type Stream struct {
 	credit int    // how much more this side may send
 	outEnd bool   // this side sends no more
 	finOut bool   // and the peer was told so
+
+	sink, source *Stream // where data goes to, and its credit comes from ([Pass]); nil: here
 }
 
 func newStream(m *Mux, id uint32, head []byte) *Stream {
@@ -69,10 +71,13 @@ func (s *Stream) Read(p []byte) (int, error) {
 	}
 	s.mu.Unlock()
 	if give > 0 {
-		return n, s.m.write(credit, s.id, binary.BigEndian.AppendUint32(nil, uint32(give)))
+		return n, s.m.write(credit, s.id, creditOf(give))
 	}
 	return n, nil
 }
+
+// creditOf is the payload of a credit.
+func creditOf(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
 // Write sends all of p, as the peer gives credit.
 func (s *Stream) Write(p []byte) (n int, err error) {
@@ -117,6 +122,7 @@ func (s *Stream) CloseWrite() error {
 	s.mu.Lock()
 	s.finOut = true
 	over = s.inEnd
+	s.cond.Broadcast()
 	s.mu.Unlock()
 	if over {
 		s.m.remove(s)
@@ -162,35 +168,55 @@ func (s *Stream) die() {
 
 // arrived takes data of the peer.
 func (s *Stream) arrived(p []byte) error {
+	sink, err := s.keep(p)
+	if sink != nil {
+		sink.send(p)
+	}
+	return err
+}
+
+// keep keeps data of the peer, unless it goes elsewhere.
+func (s *Stream) keep(p []byte) (sink *Stream, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.dead:
-		return nil
+		return nil, nil
 	case s.inEnd:
-		return breach("data after the end of stream %d", s.id)
+		return nil, breach("data after the end of stream %d", s.id)
 	case len(p) > s.room:
-		return breach("data beyond the credit of stream %d", s.id)
+		return nil, breach("data beyond the credit of stream %d", s.id)
 	}
-	s.room -= len(p)
+	if s.room -= len(p); s.sink != nil {
+		return s.sink, nil
+	}
 	s.in = append(s.in, p...)
 	s.cond.Broadcast()
-	return nil
+	return nil, nil
 }
 
 // credited takes credit of the peer.
 func (s *Stream) credited(n uint32) error {
+	source, err := s.addCredit(n)
+	if source != nil {
+		source.give(int(n))
+	}
+	return err
+}
+
+// addCredit adds credit of the peer, and returns whose it is besides.
+func (s *Stream) addCredit(n uint32) (source *Stream, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dead {
-		return nil
+		return nil, nil
 	}
 	if n == 0 || n > uint32(Window-s.credit) {
-		return breach("a credit of %d bytes for stream %d, which has %d", n, s.id, s.credit)
+		return nil, breach("a credit of %d bytes for stream %d, which has %d", n, s.id, s.credit)
 	}
 	s.credit += int(n)
 	s.cond.Broadcast()
-	return nil
+	return s.source, nil
 }
 
 // finished takes the peer's end of data. A stream that is over by it is forgotten before its
@@ -209,10 +235,14 @@ func (s *Stream) finished() error {
 	s.mu.Lock()
 	s.inEnd = true
 	now = over()
+	sink := s.sink
 	s.cond.Broadcast()
 	s.mu.Unlock()
 	if now { // since
 		s.m.remove(s)
+	}
+	if sink != nil {
+		_ = sink.CloseWrite()
 	}
 	return nil
 }
