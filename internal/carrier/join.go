@@ -66,34 +66,6 @@ func join(c halfCloser, to io.Writer, s *mux.Stream, size buffers.Size, reset fu
 	}
 }
 
-// Pass is [Join] of a stream of one connection and one of another.
-func Pass(a, b *mux.Stream, size buffers.Size) {
-	defer a.Close()
-	defer b.Close()
-	passed := make(chan struct{})
-	defer close(passed)
-	go func() {
-		select {
-		case <-a.Gone():
-			b.Reset()
-		case <-b.Gone():
-			a.Reset()
-		case <-passed:
-		}
-	}()
-	one := func(to, from *mux.Stream) {
-		if copyAll(to, from, size) != nil {
-			to.Reset()
-			return
-		}
-		_ = to.CloseWrite()
-	}
-	var up sync.WaitGroup
-	up.Go(func() { one(b, a) })
-	one(a, b)
-	up.Wait()
-}
-
 func copyAll(to io.Writer, from io.Reader, size buffers.Size) error {
 	b := size.Get()
 	defer size.Put(b)

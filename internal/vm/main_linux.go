@@ -1,5 +1,6 @@
 // Package vm is the program workshop-vm: its commands. Each prints one JSON object
-// ([report.Answer]) and exits with 0, or with 1 where the object has a problem.
+// ([report.Answer]) and exits with 0, or with 1 where the object has a problem; but for
+// what runs in a worker's container.
 package vm
 
 import (
@@ -9,7 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"os/user"
@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/carrier/outlet"
 	"github.com/llmdo/workshop/internal/vm/config"
+	"github.com/llmdo/workshop/internal/vm/files"
 	"github.com/llmdo/workshop/internal/vm/kit"
 	"github.com/llmdo/workshop/internal/vm/monitor"
 	"github.com/llmdo/workshop/internal/vm/report"
@@ -28,7 +28,8 @@ const usage = `usage: workshop-vm qemu [--emulate]
        workshop-vm kvm
        workshop-vm kit --tree DIR [--release RELEASE] --dir DIR
        workshop-vm check --kit DIR --init FILE [--emulate]
-       workshop-vm relay
+       workshop-vm run FILE
+       workshop-vm files
 `
 
 // commands by name.
@@ -37,7 +38,18 @@ var commands = map[string]func(ctx context.Context, args []string, stderr io.Wri
 	"kvm":   proveKVM,
 	"kit":   makeKit,
 	"check": check,
-	"relay": relay,
+}
+
+// programs run in a worker's container. What they print is for its supervisor.
+var programs = map[string]func(args []string, stdout, stderr io.Writer) int{
+	"run": func(args []string, stdout, stderr io.Writer) int {
+		if len(args) != 1 {
+			fmt.Fprint(stderr, usage)
+			return 2
+		}
+		return monitor.Run(args[0], stdout, stderr)
+	},
+	monitor.FilesCommand: func(_ []string, _, stderr io.Writer) int { return files.Main(os.Stdin, stderr) },
 }
 
 // errUsage is a wrong command line, which was told.
@@ -45,6 +57,9 @@ var errUsage = errors.New("usage")
 
 // Main runs a command and returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && programs[args[0]] != nil {
+		return programs[args[0]](args[1:], stdout, stderr)
+	}
 	if len(args) == 0 || commands[args[0]] == nil {
 		fmt.Fprint(stderr, usage)
 		return 2
@@ -185,18 +200,4 @@ func check(ctx context.Context, args []string, stderr io.Writer) (a report.Answe
 	// A guest that doesn't start with KVM: what KVM is claimed to be isn't so.
 	a.Refused = err != nil && accelerator() == config.KVM && ctx.Err() == nil
 	return a, err
-}
-
-// relay dials for a guest in this network namespace, until its connection ends.
-func relay(ctx context.Context, args []string, stderr io.Writer) (a report.Answer, err error) {
-	if err := parse(flag.NewFlagSet("relay", flag.ContinueOnError), args, stderr); err != nil {
-		return a, err
-	}
-	f := os.NewFile(monitor.RelayFD, "connection")
-	conn, err := net.FileConn(f)
-	f.Close()
-	if err != nil {
-		return a, err
-	}
-	return a, outlet.Carry(ctx, conn)
 }

@@ -3,6 +3,7 @@
 package vm_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -20,17 +22,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/carrier/outlet"
 	"github.com/llmdo/workshop/internal/dev/testcarrier"
 	"github.com/llmdo/workshop/internal/dev/testnet"
 	"github.com/llmdo/workshop/internal/dev/testutil"
 	internalroom "github.com/llmdo/workshop/internal/room"
-	"github.com/llmdo/workshop/internal/vm"
 	"github.com/llmdo/workshop/internal/vm/guest"
 	"github.com/llmdo/workshop/internal/vm/monitor"
 )
 
-// asRelay in the environment makes this program the relay of a machine.
-const asRelay = "WORKSHOP_TEST_RELAY"
+// asOutlet in the environment makes this program the outlet of a machine.
+const asOutlet = "WORKSHOP_TEST_OUTLET"
 
 // networkGuest is the kind of a guest that uses its carrier as a worker does: ours, with a
 // program that dials.
@@ -38,13 +40,21 @@ const networkGuest = "network"
 
 func init() {
 	switch {
-	case os.Getenv(asRelay) != "":
-		os.Exit(vm.Main(os.Args[1:], io.Discard, os.Stderr))
+	case os.Getenv(asOutlet) != "":
+		os.Exit(outlet.Main(os.Args[1:], os.Stdout, os.Stderr))
 	case os.Getpid() == 1 && kindOf() == networkGuest:
 		go useNetwork()
+		go func() {
+			if l, err := net.Listen("tcp4", "127.0.0.1:"+inboundPort); err == nil {
+				testnet.Serve(l, func(c net.Conn) { _, _ = io.Copy(c, c) })
+			}
+		}()
 		guest.Main(nil, os.Stderr, internalroom.LocalAddresses)
 	}
 }
+
+// inboundPort is published by the worker, which echoes there.
+const inboundPort = "8080"
 
 // large is what the server in the room sends.
 var large = bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
@@ -129,17 +139,17 @@ func useNetwork() {
 	}
 }
 
-// room is a network namespace in which every address is a server's, with relays that a
-// machine starts in it.
+// room is a network namespace in which every address is a server's, with an outlet.
 type room struct {
 	*testing.T
 	ns     *testnet.NS
 	rounds chan string
 	found  chan map[string]dialled
-
-	mu    sync.Mutex
-	relay []*exec.Cmd
+	dir    string // in which the outlet listens
+	outlet *exec.Cmd
 }
+
+func (r *room) socket() string { return filepath.Join(r.dir, "outlet.sock") }
 
 func newRoom(t *testing.T) *room {
 	testutil.Require(t, os.Getuid() == 0, "it needs root")
@@ -148,7 +158,7 @@ func newRoom(t *testing.T) *room {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ns.Close() })
-	r := &room{T: t, ns: ns, rounds: make(chan string, 1), found: make(chan map[string]dialled, 1)}
+	r := &room{T: t, ns: ns, rounds: make(chan string, 1), found: make(chan map[string]dialled, 1), dir: t.TempDir()}
 	if err := ns.Do(testcarrier.EveryAddress); err != nil {
 		t.Fatal(err)
 	}
@@ -224,13 +234,41 @@ func (r *room) round(what string) map[string]dialled {
 	}
 }
 
-// start starts a relay in the namespace.
-func (r *room) start(cmd *exec.Cmd) error {
-	cmd.Env = []string{asRelay + "=1"}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.relay = append(r.relay, cmd)
-	return r.ns.Start(cmd)
+// startOutlet starts an outlet in the namespace.
+func (r *room) startOutlet() {
+	r.Helper()
+	cmd := exec.Command("/proc/self/exe", "--socket", r.socket(), "--inbound", inboundPort)
+	cmd.Env, cmd.Stderr = []string{asOutlet + "=1"}, os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = r.ns.Start(cmd)
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.outlet = cmd
+	r.Cleanup(func() { stop(cmd) })
+	for lines := bufio.NewReader(out); ; {
+		if line, err := lines.ReadString('\n'); err != nil {
+			r.Fatalf("the outlet: %q, %v", line, err)
+		} else if line == "READY\n" {
+			return
+		}
+	}
+}
+
+// newOutlet replaces it.
+func (r *room) newOutlet() {
+	stop(r.outlet)
+	r.startOutlet()
+	time.Sleep(time.Second) // until results doesn't answer one of before any more
+}
+
+func stop(cmd *exec.Cmd) {
+	if cmd.ProcessState == nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
 }
 
 // boot starts a machine on a thread that stays until the test ends: QEMU ends with the one
@@ -248,20 +286,13 @@ func (r *room) boot(s monitor.Spec, change func(*exec.Cmd)) (m *monitor.Machine,
 	return m, err
 }
 
-// kill kills the relay that runs, and returns how many there were.
-func (r *room) kill() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.relay[len(r.relay)-1].Process.Kill()
-	return len(r.relay)
-}
-
-// B13 B20 B22 B29: what a guest dials is dialled in its worker's room, whose relay may end
+// B10 B13 B20 B22 B29: what a guest dials is dialled in its worker's room, whose outlet may end
 // without the guest.
 func TestNetwork(t *testing.T) {
 	r := newRoom(t)
 	s := spec(t, mark(t, networkGuest), nil)
-	s.Relay, s.Console = monitor.Relay(r.start), true
+	r.startOutlet()
+	s.Relay, s.Console = monitor.Outlet(r.socket()), true
 	var said bytes.Buffer
 	m, err := r.boot(s, func(cmd *exec.Cmd) { cmd.Stdout, cmd.Stderr = &said, &said })
 	if err != nil {
@@ -316,16 +347,24 @@ func TestNetwork(t *testing.T) {
 			}
 		}
 	}
+	inbound := func() {
+		t.Helper()
+		var c net.Conn
+		if err := r.ns.Do(func() (err error) { c, err = net.Dial("tcp4", "127.0.0.1:"+inboundPort); return err }); err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		go func() { _, _ = c.Write(large); _ = c.(*net.TCPConn).CloseWrite() }()
+		if got, err := io.ReadAll(c); err != nil || !bytes.Equal(got, large) {
+			t.Errorf("a published port: %d bytes, %v", len(got), err)
+		}
+	}
 	places()
 	many()
-	before := r.kill()
-	r.round("places") // what is dialled while it ends is reset
+	inbound()
+	r.newOutlet()
 	places()
-	r.mu.Lock()
-	if len(r.relay) != before+1 {
-		t.Errorf("%d relays, want %d", len(r.relay), before+1)
-	}
-	r.mu.Unlock()
+	inbound()
 	select {
 	case <-m.Done():
 		t.Errorf("the machine ended: %v", m.Err())

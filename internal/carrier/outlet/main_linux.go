@@ -66,21 +66,6 @@ func prepare() error {
 	return nil
 }
 
-// Carry is a process that carries for one relay until its connection ends, and returns why;
-// nil: the relay closed it.
-func Carry(ctx context.Context, conn io.ReadWriteCloser) error {
-	if err := prepare(); err != nil {
-		return err
-	}
-	o := New(Options{})
-	go o.follow(ctx)
-	err := o.Serve(ctx, conn)
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
 func parseArgs(args []string, stderr io.Writer) (socket string, o Options, err error) {
 	f := flag.NewFlagSet("workshop-init outlet", flag.ContinueOnError)
 	f.SetOutput(stderr)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/llmdo/workshop/internal/carrier"
 	"github.com/llmdo/workshop/internal/vm/config"
 )
 
@@ -27,9 +28,12 @@ type Spec struct {
 	// TSCkHz is the rate of this machine's time stamp counter, which TCG passes on: a guest
 	// that measures it may wait forever. Zero: the guest measures it.
 	TSCkHz int
-	// Relay connects to what dials for the guest ([Relay]), and is called again when that
+	// Relay connects to what dials for the guest ([Outlet]), and is called again when that
 	// ended; nil: the guest may dial nothing.
 	Relay func(context.Context) (io.ReadWriteCloser, error)
+	// Output takes a line of the guest's worker (carrier.Output), and doesn't block; nil: the
+	// guest may send none.
+	Output func(carrier.Head)
 	// Console: the kernel writes what it does to a serial port, which is QEMU's stdout.
 	Console bool
 }

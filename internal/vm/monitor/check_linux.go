@@ -17,6 +17,13 @@ const (
 	tcgTimeout = time.Minute
 )
 
+func timeoutOf(a config.Accelerator) time.Duration {
+	if a == config.TCG {
+		return tcgTimeout
+	}
+	return kvmTimeout
+}
+
 // checkMemory is the memory of a guest that is only booted, in MiB.
 const checkMemory = 256
 
@@ -40,10 +47,7 @@ func FindQEMU(ctx context.Context, a config.Accelerator) (*report.QEMU, error) {
 // Check proves that a kit boots on this machine with an init, workshop-init: with KVM of the processor, or emulated. It
 // returns the time until the guest was ready.
 func Check(ctx context.Context, dir, init string, a config.Accelerator, p Processor) (ready time.Duration, err error) {
-	timeout := kvmTimeout
-	if a == config.TCG {
-		timeout = tcgTimeout
-	}
+	timeout := timeoutOf(a)
 	began := time.Now()
 	initrd, err := kit.Initrd(dir, init, nil)
 	if err != nil {

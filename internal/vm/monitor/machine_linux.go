@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/llmdo/workshop/internal/carrier"
 	"github.com/llmdo/workshop/internal/carrier/mux"
+	"github.com/llmdo/workshop/internal/guard/buffers"
 )
 
 // Version returns the version of this machine's QEMU, 7.2 or later.
@@ -28,9 +33,11 @@ func Version(ctx context.Context) (string, error) {
 
 // Machine is a virtual machine that runs.
 type Machine struct {
-	cmd  *exec.Cmd
-	mux  *mux.Mux
-	said tail // by QEMU, or by the guest on its console
+	cmd    *exec.Cmd
+	mux    *mux.Mux
+	output func(carrier.Head)
+	said   tail        // by QEMU, or by the guest on its console
+	ours   atomic.Bool // we killed it
 
 	ready   chan struct{} // closed when the guest says so
 	carried chan struct{} // closed when the carrier ended, why is in err
@@ -49,7 +56,7 @@ func Start(s Spec, change func(*exec.Cmd)) (*Machine, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	m := &Machine{ready: make(chan struct{}), carried: make(chan struct{}), ended: make(chan struct{})}
+	m := &Machine{output: s.Output, ready: make(chan struct{}), carried: make(chan struct{}), ended: make(chan struct{})}
 	m.cmd = exec.Command(Program, Args(s)...)
 	m.cmd.Dir, m.cmd.Env = "/", []string{}
 	m.cmd.ExtraFiles = []*os.File{s.Initramfs, theirs}
@@ -66,12 +73,12 @@ func Start(s Spec, change func(*exec.Cmd)) (*Machine, error) {
 		conn.Close()
 		return nil, err
 	}
-	config := mux.Config{Message: m.message}
+	config := mux.Config{Streams: carrier.MaxStreams, Message: m.message}
 	if s.Relay == nil {
 		m.mux = mux.New(conn, config)
 	} else {
 		o := newOnward(s.Relay)
-		config.Streams, config.Accept, config.Serve = carrier.MaxStreams, o.accept, o.serve
+		config.Accept, config.Serve = o.accept, o.serve
 		m.mux = mux.New(conn, config)
 		go o.run(m.mux)
 	}
@@ -87,7 +94,7 @@ func Start(s Spec, change func(*exec.Cmd)) (*Machine, error) {
 		select { // a machine without its carrier is of no use
 		case <-exited:
 		case <-time.After(PowerOff):
-			_ = m.cmd.Process.Kill()
+			m.signal()
 			<-exited
 		}
 		close(m.ended)
@@ -95,10 +102,18 @@ func Start(s Spec, change func(*exec.Cmd)) (*Machine, error) {
 	return m, nil
 }
 
-// message takes what a guest may say: that it is ready, once.
+// message takes what a guest may say: that it is ready, once, and its worker's lines.
 func (m *Machine) message(text []byte) error {
-	if _, err := carrier.DecodeOf(text, carrier.Ready); err != nil {
+	h, err := carrier.DecodeOf(text, carrier.Ready, carrier.Output)
+	if err != nil {
 		return err
+	}
+	if h.Kind == carrier.Output {
+		if m.output == nil {
+			return carrier.ErrWay
+		}
+		m.output(h)
+		return nil
 	}
 	select {
 	case <-m.ready:
@@ -138,6 +153,46 @@ const PowerOff = time.Second
 func (m *Machine) Stop() {
 	m.mux.End(nil)
 	<-m.ended
+}
+
+// kill is Stop without a moment to power off.
+func (m *Machine) kill() {
+	m.signal()
+	m.Stop()
+}
+
+func (m *Machine) signal() {
+	m.ours.Store(true)
+	_ = m.cmd.Process.Kill()
+}
+
+// wasKilled reports whether another one killed QEMU. It is valid after Done.
+func (m *Machine) wasKilled() bool { return !m.ours.Load() && killed(m.cmd.ProcessState) }
+
+// session carries a session of the worker's tools to the guest, on a connection of which it
+// gets a descriptor ([dialin.New]).
+func (m *Machine) session(conn int) (done <-chan struct{}, err error) {
+	fd, err := unix.FcntlInt(uintptr(conn), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "session")
+	c, err := net.FileConn(f)
+	f.Close()
+	if err != nil {
+		return nil, err
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		s, err := m.mux.Open(carrier.Head{Kind: carrier.Session}.Encode()) // waits for a guest that doesn't read
+		if err != nil {
+			c.Close()
+			return
+		}
+		carrier.JoinUnix(c.(*net.UnixConn), s, buffers.For(1, carrier.MaxStreams))
+	}()
+	return over, nil
 }
 
 // Boot starts a machine and waits until its guest is ready, at most for the timeout. If it

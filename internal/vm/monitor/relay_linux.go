@@ -2,64 +2,40 @@ package monitor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/exec"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/llmdo/workshop/internal/carrier"
 	"github.com/llmdo/workshop/internal/carrier/link"
 	"github.com/llmdo/workshop/internal/carrier/mux"
-	"github.com/llmdo/workshop/internal/guard/buffers"
 )
 
-// RelayFD is the descriptor at which a relay's process has its connection.
-const RelayFD = 3
-
-// Relay returns a [Spec.Relay] that starts this program's command relay, once for each
-// connection. start starts it, in the network namespace of the worker's room; nil: as it is.
-func Relay(start func(*exec.Cmd) error) func(context.Context) (io.ReadWriteCloser, error) {
-	if start == nil {
-		start = (*exec.Cmd).Start
-	}
-	return func(context.Context) (io.ReadWriteCloser, error) {
-		conn, theirs, err := socketpair("relay")
-		if err != nil {
-			return nil, err
-		}
-		defer theirs.Close()
-		cmd := exec.Command("/proc/self/exe", "relay")
-		cmd.Env, cmd.Dir, cmd.Stderr = []string{}, "/", os.Stderr
-		cmd.ExtraFiles = []*os.File{theirs}
-		if err := start(cmd); err != nil {
-			conn.Close()
-			return nil, err
-		}
-		go cmd.Wait()
-		return process{conn, cmd.Process}, nil
+// Outlet returns a [Spec.Relay] that connects to the outlet in the worker's room.
+func Outlet(socket string) func(context.Context) (io.ReadWriteCloser, error) {
+	return func(ctx context.Context) (io.ReadWriteCloser, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
 }
 
-// process is a connection to a process, which ends with it.
-type process struct {
-	net.Conn
-	*os.Process
-}
-
-func (p process) Close() error { return errors.Join(p.Conn.Close(), p.Process.Kill()) }
-
-// socketpair returns our end of one, and the other process's.
-func socketpair(name string) (net.Conn, *os.File, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+// pair returns both ends of a pair of stream sockets.
+func pair(name string) (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), name), os.NewFile(uintptr(pair[1]), name)
+	return os.NewFile(uintptr(fds[0]), name), os.NewFile(uintptr(fds[1]), name), nil
+}
+
+// socketpair is [pair] with our end as a connection.
+func socketpair(name string) (net.Conn, *os.File, error) {
+	ours, theirs, err := pair(name)
+	if err != nil {
+		return nil, nil, err
+	}
 	conn, err := net.FileConn(ours)
 	ours.Close()
 	if err != nil {
@@ -69,17 +45,18 @@ func socketpair(name string) (net.Conn, *os.File, error) {
 	return conn, theirs, nil
 }
 
-// onward passes a guest's streams on to its relay, each with its head. A relay that ended
-// costs its streams alone, and further ones wait for the next relay.
+// onward passes streams on between a guest and the outlet, each with its head. An outlet
+// that ended costs its streams alone, and further ones of the guest wait for the next.
 type onward struct {
 	link  *link.Link
-	open  atomic.Int32
-	ports chan []byte // the last message of the relay
+	guest *mux.Mux
+	ports chan []byte // the last message of the outlet
 }
 
 func newOnward(dial func(context.Context) (io.ReadWriteCloser, error)) *onward {
 	o := &onward{ports: make(chan []byte, 1)}
-	o.link = link.New(link.Options{Dial: dial, Mux: mux.Config{Odd: true, Streams: carrier.MaxStreams, Message: o.message}})
+	o.link = link.New(link.Options{Dial: dial, Mux: mux.Config{Odd: true, Streams: carrier.MaxStreams, Message: o.message,
+		Accept: inbound, Serve: o.serveInbound}})
 	return o
 }
 
@@ -90,10 +67,20 @@ func (o *onward) accept(head []byte) error {
 }
 
 func (o *onward) serve(s *mux.Stream) {
-	defer o.open.Add(-1)
-	n := int(o.open.Add(1))
 	if t := o.link.Open(s.Head()); t != nil {
-		carrier.Pass(s, t, buffers.For(n, carrier.MaxStreams))
+		mux.Pass(s, t)
+	}
+}
+
+// inbound is accept for the outlet: a connection to a port of the worker's.
+func inbound(head []byte) error {
+	_, err := carrier.DecodeOf(head, carrier.Inbound)
+	return err
+}
+
+func (o *onward) serveInbound(s *mux.Stream) {
+	if t, err := o.guest.Open(s.Head()); err == nil {
+		mux.Pass(s, t)
 	}
 }
 
@@ -112,6 +99,7 @@ func (o *onward) message(text []byte) error {
 
 // run serves until the end of the guest's carrier.
 func (o *onward) run(guest *mux.Mux) {
+	o.guest = guest
 	go o.link.Run()
 	defer o.link.Close()
 	for {
