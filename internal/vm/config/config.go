@@ -52,8 +52,9 @@ type Guest struct {
 	// Shares are the tags of the machine's shares, which are mounted at SharesDir/TAG.
 	Shares []string `json:"shares,omitempty"`
 	// Container has its root at RootDir if the machine has an image, and the sources of its
-	// binds below SharesDir, or [Init]. Its network is the host mode: the guest's. Its dial-in
-	// directory isn't among its mounts, as the guest makes one.
+	// binds below SharesDir, or [Init]. Its network is the guest's, whatever it says; its limits
+	// of memory (as far as the guest has so much) and of processes are kept in the guest. Its
+	// dial-in directory isn't among its mounts, as the guest makes one.
 	Container spec.Container `json:"container"`
 }
 

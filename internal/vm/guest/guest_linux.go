@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/carrier"
 	"github.com/llmdo/workshop/internal/carrier/relay"
 	"github.com/llmdo/workshop/internal/vm/config"
 )
@@ -42,12 +44,18 @@ func run(stderr io.Writer, localAddresses func() error) error {
 	if err != nil {
 		return err
 	}
+	defer drain(port)
 	if err := localAddresses(); err != nil {
 		return fmt.Errorf("not every address is the worker's own: %w", err)
 	}
+	text, err := os.ReadFile(config.File)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	w := newWorker()
 	ended := make(chan struct{})
 	dialled := false
-	_, err = relay.New(relay.Options{
+	o := relay.Options{
 		Ports: relay.Ports, Ready: true, Log: func(line string) { fmt.Fprintln(stderr, "relay: "+line) },
 		Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
 			if dialled { // the machine has one carrier, and ends with it
@@ -58,12 +66,37 @@ func run(stderr io.Writer, localAddresses func() error) error {
 			dialled = true
 			return port, nil
 		},
-	})
+	}
+	if text != nil {
+		o.Session = w.session
+	}
+	r, err := relay.New(o)
 	if err != nil {
 		return err
 	}
-	<-ended
-	return errors.New("the carrier ended")
+	if text == nil {
+		<-ended
+		return errEnded
+	}
+	w.send = r.Send
+	err = w.run(text, ended)
+	if !errors.Is(err, errEnded) {
+		within(saidWithin, func() { w.say(carrier.Stderr, "machine powered off: "+err.Error()) })
+	}
+	return err
+}
+
+var errEnded = errors.New("the carrier ended")
+
+// drain waits until the host took what was written: it isn't kept when the machine ends.
+func drain(port *os.File) {
+	raw, err := port.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, int(saidWithin/time.Millisecond))
+	})
 }
 
 // Prepare mounts the kernel's file systems, loads its modules, and opens the carrier's port.
@@ -91,12 +124,31 @@ var mounts = []struct {
 }
 
 func mount() error {
+	if err := ownRoot(); err != nil {
+		return fmt.Errorf("the root: %w", err)
+	}
 	for _, m := range mounts {
 		if err := unix.Mount(m.kind, m.at, m.kind, m.flags, ""); err != nil {
 			return fmt.Errorf("mount %s: %w", m.at, err)
 		}
 	}
 	return nil
+}
+
+// ownRoot puts the root directory into a mount that a container's can take the place of.
+// The kernel's first one can't be replaced (pivot_root(2)).
+func ownRoot() error {
+	const at = "/run"
+	if err := unix.Mount("/", at, "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	if err := unix.Chdir(at); err != nil {
+		return err
+	}
+	if err := unix.Mount(".", "/", "", unix.MS_MOVE, ""); err != nil {
+		return err
+	}
+	return unix.Chroot(".")
 }
 
 // load loads all modules of a directory. One that the kernel refuses is told: without it
