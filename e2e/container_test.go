@@ -81,17 +81,22 @@ func TestB02_NoNewPrivilegesAndSeccomp(t *testing.T) {
 }
 
 func TestB03_ReadOnlyButWhatIsDeclared(t *testing.T) {
-	s := mountsStands.Look(t, "a worker writes to declared mounts and limited tmpfs and to nothing else")
+	writesOnlyToDeclared(mountsStands.Look(t, "a worker writes to declared mounts and limited tmpfs and to nothing else"))
+}
+
+// writesOnlyToDeclared checks the worker of testdata/mounts.
+func writesOnlyToDeclared(s *scenario.Scenario) {
+	s.Helper()
 	got := s.Probe("worker", "writable")[0].Seen
 	// /dev/mqueue is the IPC namespace's own and holds no files
 	want := []string{"/dev/shm", "/home/worker", "/scratch", "/tmp", "/workspace/out"}
 	have := slices.DeleteFunc(strings.Split(got, ","), func(p string) bool { return p == "/dev/mqueue" })
 	if !slices.Equal(have, want) {
-		t.Errorf("writable: %v, want %v", have, want)
+		s.Errorf("writable: %v, want %v", have, want)
 	}
 	s.Sees("worker",
 		"write /workspace/out/new -> ok", "write /scratch/new -> ok", "write /home/worker/new -> ok", "write /tmp/new -> ok", "write /dev/shm/new -> ok",
-		"write /workspace/in/file.txt -> EROFS", "write /workspace/in/new -> EROFS", "write /new -> EROFS|EACCES", "mkdir /etc/new -> EROFS|EACCES",
+		"write /workspace/in/file.txt -> EROFS|EACCES", "write /workspace/in/new -> EROFS|EACCES", "write /new -> EROFS|EACCES", "mkdir /etc/new -> EROFS|EACCES",
 		"write /etc/passwd -> EROFS|EACCES", "write /usr/new -> EROFS|EACCES", "write /opt/workshop/workshop-init -> EROFS|EACCES|ETXTBSY",
 		"write /etc/resolv.conf -> EROFS|EACCES", "write /etc/hosts -> EROFS|EACCES",
 		"mount / -> ro", "mount /opt/workshop -> ro",
@@ -99,7 +104,7 @@ func TestB03_ReadOnlyButWhatIsDeclared(t *testing.T) {
 	for _, service := range []string{"worker"} {
 		var st unix.Statfs_t
 		if err := unix.Statfs(fmt.Sprintf("/proc/%d/root", s.Pid(service)), &st); err != nil || st.Flags&unix.ST_RDONLY == 0 {
-			t.Errorf("%s: the root file system can be written (%v)", service, err)
+			s.Errorf("%s: the root file system can be written (%v)", service, err)
 		}
 	}
 }

@@ -520,7 +520,7 @@ func TestSuggestAfterLiveChanges(t *testing.T) {
 	s.Expect(0, "firewall", "explain", "ssh.example.org:2222")
 	s.Eventually("what explain tried is named", func() bool {
 		d := s.Expect(0, "firewall", "suggest")
-		return !strings.Contains(d.Out, "ssh.example.org") && strings.Contains(d.Err, "left out: ssh.example.org:2222, which `firewall explain` tried")
+		return !strings.Contains(d.Out, "ssh.example.org") && strings.Contains(d.Err, "left out: ssh.example.org:2222, which `firewall explain` or `verify` tried")
 	})
 }
 

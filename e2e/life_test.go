@@ -36,6 +36,11 @@ func TestDownLeavesNothing(t *testing.T) {
 // something that the next up, or down, repairs.
 func TestUpKilledAtAnyStep(t *testing.T) {
 	s := scenario.New(t, "restricted", "whenever up ends early, nothing is open, and the next up or down repairs it")
+	killedAtAnyStep(t, s)
+}
+
+// killedAtAnyStep ends `up` of testdata/restricted early, several times; at the end nothing is left.
+func killedAtAnyStep(t *testing.T, s *scenario.Scenario) {
 	whole := s.Up().Took
 	s.Expect(0, "down")
 	for i, part := range []float64{0.15, 0.4, 0.65} {
@@ -167,18 +172,23 @@ func holdLock(t *testing.T, path string) (unlock func()) {
 }
 
 func TestExecPassesEverything(t *testing.T) {
-	s := restrictedStands.Look(t, "exec passes stdin, both outputs and the exit code, and says 126 and 127 as Docker does")
+	passesEverything(restrictedStands.Look(t, "exec passes stdin, both outputs and the exit code, and says 126 and 127 as Docker does"))
+}
+
+// passesEverything checks exec in a worker.
+func passesEverything(s *scenario.Scenario) {
+	s.Helper()
 	cmd := s.Command(context.Background(), "exec", "worker", "--", "sh", "-c", "cat; echo err >&2; exit 7")
 	cmd.Stdin = strings.NewReader("from stdin")
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 7 || string(out) != "from stdin" || !strings.Contains(errs.String(), "err") {
-		t.Errorf("out %q, err %q, %v", out, errs.String(), err)
+		s.Errorf("out %q, err %q, %v", out, errs.String(), err)
 	}
 	for want, argv := range map[int][]string{127: {"/nonexistent"}, 126: {"/etc/passwd"}, 0: {"true"}} {
 		if d := s.Run(append([]string{"exec", "worker", "--"}, argv...)...); d.Code != want {
-			t.Errorf("%v: exit code %d, want %d\n%s", argv, d.Code, want, d.Err)
+			s.Errorf("%v: exit code %d, want %d\n%s", argv, d.Code, want, d.Err)
 		}
 	}
 }

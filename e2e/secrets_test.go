@@ -15,6 +15,11 @@ import (
 
 func TestB11_Secrets(t *testing.T) {
 	s := scenario.New(t, "secrets", "a secret is a file of the worker that names it, and stands nowhere else")
+	holdsSecrets(t, s)
+}
+
+// holdsSecrets brings testdata/secrets up and down.
+func holdsSecrets(t *testing.T, s *scenario.Scenario) {
 	const token = "token-5c1d9e-not-to-be-seen"
 	key := strings.TrimSpace(s.Read("key.txt"))
 	s.Env = []string{"E2E_TOKEN=" + token, "XDG_RUNTIME_DIR=" + runtimeDir(t, s)}

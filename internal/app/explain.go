@@ -56,10 +56,8 @@ type Explanation struct {
 	Differences []string `json:"differences,omitempty"`
 
 	room *firewall.RoomPolicy // nil: no network
-	// ownKernel: an outlet connects for the worker, which can't choose the source.
-	ownKernel bool
-	decision  firewall.Decision // by the policy alone
-	list      fileList          // for the line that would allow it
+	decision firewall.Decision // by the policy alone
+	list     fileList          // for the line that would allow it
 }
 
 // FileLine says what to write where so that the file allows the connection; empty where
@@ -298,8 +296,7 @@ func (v *PolicyView) explain(x endpoint, port uint16, worker string, differing b
 		e.Command = allowCommand(x.host(), port, e.Suggest, roomFlag(g.room.Room, g.workers, worker))
 		e.Suggest = presetLine(e.Suggest, x.name, onePort(port))
 	}
-	e.ownKernel = v.c.hasOwnKernel(worker)
-	e.Enforced = enforced(g.room, x, port, decision, e.ownKernel)
+	e.Enforced = enforced(g.room, x, port, decision, v.c.hasOwnKernel(worker))
 	for i, o := range groups {
 		d := x.decide(o.room, port)
 		if i == mine || differing && !sameDecision(d, decision) {

@@ -56,7 +56,7 @@ func (env *Env) tryOut(ctx context.Context, v *PolicyView, x endpoint, e *Explan
 	}
 	var g control.Explanation
 	ask := control.Request{Op: control.OpExplain, Room: e.Room, Host: e.Host, Port: e.Port, NoLookUp: o.NoProbe}
-	if !o.NoProbe && !e.ownKernel {
+	if !o.NoProbe {
 		ask.From = probeSource()
 	}
 	var err error

@@ -10,6 +10,7 @@ import (
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/verify"
 )
 
 // SuggestRequest says from which events rules are suggested.
@@ -29,7 +30,7 @@ type Suggestions struct {
 	LeftOut LeftOut         `json:"left_out"`
 	// InVain are names that were looked up and have no address.
 	InVain []string `json:"in_vain,omitempty"`
-	// Tried are lines for what `firewall explain` alone tried from the worker.
+	// Tried are lines for what `firewall explain` and `verify` alone tried from the worker.
 	Tried []string `json:"tried,omitempty"`
 	// Refused: for want of a line something was refused, which Denied would have.
 	Refused bool `json:"-"`
@@ -40,8 +41,7 @@ type Suggestions struct {
 	request SuggestRequest
 }
 
-// HowToAsk says how workers come to ask for what could be suggested, in a shown file:
-// only those with mode restricted learn.
+// HowToAsk says how workers come to ask, in a shown file: only those with mode restricted learn.
 func (s *Suggestions) HowToAsk(file string) string {
 	if w := s.source.Worker(s.request.Worker); w != nil {
 		switch w.Container.Network.Mode.V {
@@ -283,7 +283,7 @@ func (q *dialRequests) suggest(s *Source) *Suggestions {
 	tried := q.tried.lines(s)
 	tried.Allow = slices.DeleteFunc(tried.Allow, func(l SuggestedLine) bool {
 		_, asked := q.names[l.host]
-		return asked || l.coveredBy(opened)
+		return asked || verify.IsTry(l.Name) || l.coveredBy(opened)
 	})
 	tried.usePresets()
 	for _, l := range tried.Allow {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/guard/events"
+	"github.com/llmdo/workshop/internal/verify"
 )
 
 // Lines of a guard whose rooms learn.
@@ -157,6 +158,11 @@ func TestSuggestWhileExplained(t *testing.T) {
 	got := suggestFrom(t, s, explained, SuggestRequest{})
 	if want := []string{"api.example.org", "api.example.org:8443", "ssh.example.org:22", "sub.wild.example.org:443"}; len(got.Allow) != 0 || !slices.Equal(got.Tried, want) {
 		t.Errorf("suggested %+v, tried %q, want none and %q", got.Allow, got.Tried, want)
+	}
+	// What verify alone can ask for isn't what a worker may need.
+	ofVerify := strings.ReplaceAll(explained, "ssh.example.org", verify.NewID()+"-one.example.net")
+	if got, want := suggestFrom(t, s, ofVerify, SuggestRequest{}), []string{"api.example.org", "api.example.org:8443", "sub.wild.example.org:443"}; len(got.Allow) != 0 || !slices.Equal(got.Tried, want) {
+		t.Errorf("of verify: suggested %+v, tried %q, want none and %q", got.Allow, got.Tried, want)
 	}
 	if got = suggestFrom(t, s, explained+learnedLog, SuggestRequest{}); len(got.Allow) != 4 || got.Tried != nil {
 		t.Errorf("asked for again: suggested %+v, tried %q", got.Allow, got.Tried)

@@ -60,7 +60,7 @@ func (env *Env) Verify(ctx context.Context, o VerifyRequest) (*verify.Report, er
 	if view.engine == nil {
 		return nil, EngineError(view.Missing)
 	}
-	v := &verification{env: env, o: o, view: view, running: view.engine, rooms: map[string]*verify.Outside{}, began: time.Now(), id: tryID()}
+	v := &verification{env: env, o: o, view: view, running: view.engine, rooms: map[string]*verify.Outside{}, began: time.Now(), id: verify.NewID()}
 	if !v.running.Capabilities().Contained {
 		return nil, Fail(CodeRefused, "process mode keeps no promise of containers and networks (B1–B36): tools run on this machine, so there is nothing to verify")
 	}

@@ -3,8 +3,6 @@ package app
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"net"
@@ -69,13 +67,6 @@ func (b *bounded) Write(p []byte) (int, error) {
 		b.Buffer.Write(p[:min(room, len(p))])
 	}
 	return len(p), nil
-}
-
-// tryID makes the names of one run its own.
-func tryID() string {
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return "v" + hex.EncodeToString(b[:])
 }
 
 func hostPort(host string, port uint16) string {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +28,16 @@ func TestCarries(t *testing.T) {
 	for _, to := range []string{"198.51.100.7:443", "10.0.0.1:443", "169.254.169.254:443"} {
 		if got, want := w.said(to), to+" from 127.0.0.1"; got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	// The host knows by a source of the loopback what it tries itself (control.Request.From).
+	for from, want := range map[string]string{"127.0.0.1": "127.0.0.1", "127.5.6.7": "127.5.6.7", "10.1.1.1": "127.0.0.1"} {
+		c, err := w.dialFrom(w.inside, "tcp4", from, "198.51.100.7:443")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(c); err != nil || string(b) != "198.51.100.7:443 from "+want {
+			t.Errorf("from %s: %q, %v", from, b, err)
 		}
 	}
 	for _, to := range []string{"198.51.100.7:80", "127.0.0.1:80", "127.0.0.1:443"} { // nobody there; not for workers
@@ -105,22 +116,43 @@ func TestDNS(t *testing.T) {
 				return
 			}
 			if string(b[:n]) != "silent" {
-				dns.WriteTo(append([]byte("answer to "), b[:n]...), from)
+				dns.WriteTo(fmt.Appendf(nil, "answer to %s of %s", b[:n], from.(*net.UDPAddr).IP), from)
 			}
 		}
 	}()
-	for _, server := range []string{"127.0.0.1:53", "10.9.8.7:53", "198.51.100.53:53"} {
-		c, err := w.dial(w.inside, "udp4", server)
+	ask := func(from, server, want string) {
+		t.Helper()
+		c, err := w.dialFrom(w.inside, "udp4", from, server)
 		if err != nil {
 			t.Fatal(err)
 		}
-		silent, _ := w.dial(w.inside, "udp4", server)
-		silent.Write([]byte("silent"))
-		c.Write([]byte("query"))
-		b := make([]byte, 512)
-		if n, err := c.Read(b); err != nil || string(b[:n]) != "answer to query" { // connected: from that address alone
-			t.Errorf("%s: %q, %v", server, b[:n], err)
+		silent, err := w.dial(w.inside, "udp4", server)
+		if err != nil {
+			t.Fatal(err)
 		}
+		silent.Write([]byte("silent"))
+		for _, query := range []string{"query", "another query"} {
+			c.Write([]byte(query))
+			b := make([]byte, 512)
+			if n, err := c.Read(b); err != nil || string(b[:n]) != "answer to "+query+" of "+want { // connected: from that address alone
+				t.Errorf("from %q to %s: %q, %v, want one of %s", from, server, b[:n], err, want)
+			}
+		}
+		c.Close()
+		silent.Close()
+	}
+	for _, server := range []string{"127.0.0.1:53", "10.9.8.7:53", "198.51.100.53:53"} {
+		ask("", server, "127.0.0.1")
+		ask("127.0.0.1", server, "127.0.0.1")
+		ask("10.1.1.1", server, "127.0.0.1")
+		ask("127.5.6.7", server, "127.5.6.7")
+	}
+	for i := range 200 { // more than a relay has sockets for
+		ask("127.0.0.1", fmt.Sprintf("10.9.7.%d:53", i+1), "127.0.0.1")
+	}
+	ask("127.0.0.1", "10.9.8.7:53", "127.0.0.1")
+	if open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", w.inner.Process.Pid)); err != nil || len(open) > 100 {
+		t.Errorf("the relay has %d descriptors, %v", len(open), err)
 	}
 	if got := w.said("198.51.100.53:53"); got != "198.51.100.53:53 from 127.0.0.1" {
 		t.Errorf("by TCP: %q", got)
@@ -343,7 +375,9 @@ func TestBrokenHeads(t *testing.T) {
 		"an address of 3 bytes": append([]byte{byte(carrier.TCP)}, 1, 2, 3, 0, 80), "of none": {byte(carrier.TCP)},
 		"IPv4 in IPv6":   append(append([]byte{byte(carrier.TCP)}, make([]byte, 10)...), 255, 255, 1, 2, 3, 4, 0, 80),
 		"a longer one":   append(head("198.51.100.7:443"), 0),
-		"DNS and a byte": {byte(carrier.DNS), 0},
+		"DNS and a byte": {byte(carrier.DNS), 0}, "DNS from another address": {byte(carrier.DNS), 198, 51, 100, 7}, "from 127.0.0.1": {byte(carrier.DNS), 127, 0, 0, 1},
+		"a source outside": append(head("198.51.100.7:443"), 198, 51, 100, 8), "no source": append(head("198.51.100.7:443"), 0, 0, 0, 0),
+		"a source and IPv6": append(head("[2001:db8::1]:443"), 127, 5, 6, 7),
 	} {
 		m := w.relay(nil)
 		s, err := m.Open(b)
@@ -405,8 +439,9 @@ func (w *hostileWorld) relay(serve func(*mux.Stream)) *mux.Mux {
 
 func FuzzHead(f *testing.F) {
 	for _, h := range []carrier.Head{
-		{Kind: carrier.TCP, Address: netip.MustParseAddrPort("198.51.100.7:443")}, {Kind: carrier.TCP, Address: netip.MustParseAddrPort("[2001:db8::1]:443")},
-		{Kind: carrier.DNS}, {Kind: carrier.Ready}, {Kind: carrier.Session}, {Kind: carrier.Inbound, Port: 8080}, {Kind: carrier.Ports, Ports: []uint16{22, 9000}},
+		{Kind: carrier.TCP, Address: netip.MustParseAddrPort("198.51.100.7:443")}, {Kind: carrier.TCP, Address: netip.MustParseAddrPort("198.51.100.7:443"), Source: netip.MustParseAddr("127.5.6.7")},
+		{Kind: carrier.TCP, Address: netip.MustParseAddrPort("[2001:db8::1]:443")},
+		{Kind: carrier.DNS}, {Kind: carrier.DNS, Source: netip.MustParseAddr("127.5.6.7")}, {Kind: carrier.Ready}, {Kind: carrier.Session}, {Kind: carrier.Inbound, Port: 8080}, {Kind: carrier.Ports, Ports: []uint16{22, 9000}},
 		{Kind: carrier.Output, Stream: carrier.Stderr, Line: "a line"}, {Kind: carrier.Output, Stream: carrier.Stdout},
 		{Kind: carrier.Refused, Protocol: 17, Address: netip.MustParseAddrPort("198.51.100.7:443")},
 	} {

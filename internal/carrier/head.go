@@ -58,6 +58,20 @@ type Head struct {
 	Ports    []uint16       // Ports: rising, not 0
 	Stream   Stream         // Output
 	Line     string         // Output: UTF-8 without a newline, MaxLine bytes at most
+	// Source is from where a worker dials: TCP over IPv4, DNS. Invalid: from 127.0.0.1.
+	Source netip.Addr
+}
+
+// Loopback is the source of what is dialled without one.
+var Loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// SourceOf returns the source of a head for the address of a program inside: addresses of the
+// loopback alone are what a room has, too.
+func SourceOf(from netip.Addr) netip.Addr {
+	if from = from.Unmap(); from.Is4() && from.IsLoopback() && from != Loopback {
+		return from
+	}
+	return netip.Addr{}
 }
 
 // Encode returns the bytes of the head.
@@ -70,6 +84,9 @@ func (h Head) Encode() []byte {
 	case TCP:
 		b = append(b, h.Address.Addr().AsSlice()...)
 		b = binary.BigEndian.AppendUint16(b, h.Address.Port())
+		b = append(b, h.Source.AsSlice()...)
+	case DNS:
+		b = append(b, h.Source.AsSlice()...)
 	case Inbound:
 		b = binary.BigEndian.AppendUint16(b, h.Port)
 	case Ports:
@@ -98,6 +115,12 @@ func Decode(b []byte) (h Head, err error) {
 		h.Protocol, b = b[0], b[1:]
 		fallthrough
 	case TCP:
+		if h.Kind == TCP && len(b) == 4+2+4 {
+			if h.Source = SourceOf(netip.AddrFrom4([4]byte(b[6:]))); !h.Source.IsValid() {
+				return h, bad
+			}
+			b = b[:6]
+		}
 		if len(b) != 4+2 && len(b) != 16+2 {
 			return h, bad
 		}
@@ -130,7 +153,14 @@ func Decode(b []byte) (h Head, err error) {
 		if h.Stream != Stdout && h.Stream != Stderr || strings.Contains(h.Line, "\n") || !utf8.ValidString(h.Line) {
 			return h, bad
 		}
-	case DNS, Ready, Session:
+	case DNS:
+		if len(b) == 4 {
+			h.Source = SourceOf(netip.AddrFrom4([4]byte(b)))
+		}
+		if len(b) != 0 && !h.Source.IsValid() {
+			return h, bad
+		}
+	case Ready, Session:
 		if len(b) != 0 {
 			return h, bad
 		}

@@ -44,7 +44,7 @@ type world struct {
 	testing.TB
 	inside, outside *testnet.NS
 	socket          string
-	outlet          *exec.Cmd
+	inner, outlet   *exec.Cmd // the last relay and outlet
 	inbound         []string
 	memory          *testutil.MemoryGroup // of the outlet; nil: none of its own
 }
@@ -127,7 +127,7 @@ func (w *world) startOutlet() {
 }
 
 func (w *world) startRelay(ports ...string) {
-	w.start(w.inside, "relay", append([]string{w.socket}, ports...)...)
+	w.inner = w.start(w.inside, "relay", append([]string{w.socket}, ports...)...)
 }
 
 // listen listens in a namespace; the listener is closed with the test.
@@ -163,9 +163,22 @@ func (w *world) serve(port int, f func(*net.TCPConn)) {
 }
 
 // dial dials in a namespace.
-func (w *world) dial(ns *testnet.NS, network, to string) (c net.Conn, err error) {
+func (w *world) dial(ns *testnet.NS, network, to string) (net.Conn, error) {
+	return w.dialFrom(ns, network, "", to)
+}
+
+// dialFrom dials from an address; empty: any.
+func (w *world) dialFrom(ns *testnet.NS, network, from, to string) (c net.Conn, err error) {
+	d := net.Dialer{Timeout: 5 * time.Second}
+	switch a := net.ParseIP(from); {
+	case a == nil:
+	case network == "udp4":
+		d.LocalAddr = &net.UDPAddr{IP: a}
+	default:
+		d.LocalAddr = &net.TCPAddr{IP: a}
+	}
 	err = ns.Do(func() error {
-		c, err = net.DialTimeout(network, to, 5*time.Second)
+		c, err = d.Dial(network, to)
 		return err
 	})
 	if err != nil {

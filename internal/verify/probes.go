@@ -1,8 +1,11 @@
 package verify
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -217,6 +220,19 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
+// NewID makes the names that one run tries its own.
+func NewID() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return "v" + hex.EncodeToString(b[:])
+}
+
+var triedName = regexp.MustCompile(`^v[0-9a-f]{12}-[a-z0-9]*\.(example\.(com|net|org)|workshop-verify\.invalid)$`)
+
+// IsTry reports whether a name is of the form that [ChooseTries] makes with [NewID] and a
+// worker's short name: nobody needs such a name.
+func IsTry(name string) bool { return triedName.MatchString(name) }
+
 // ChooseTries picks destinations that a room's policy denies. id makes the names of
 // one run of one worker its own.
 func ChooseTries(p *firewall.RoomPolicy, id string, number uint16, from netip.AddrPort) Tries {
@@ -266,12 +282,11 @@ func (t *Tries) connect() string {
 }
 
 // Carry chooses ports anew for a worker whose connections are carried to its room: those that
-// its relay accepts at, of which the guard is told. Its source can't be chosen, as an outlet
-// connects for it.
+// its relay accepts at, of which the guard is told.
 func (t *Tries) Carry(p *firewall.RoomPolicy) {
 	m, named := p.Compile(), firewall.RoomPorts(*p)
 	t.Carried = true
-	t.From, t.Untold, t.Port, t.Never = netip.AddrPort{}, t.Port, 0, firewall.ToldPorts[0]
+	t.Untold, t.Port, t.Never = t.Port, 0, firewall.ToldPorts[0]
 	for _, port := range firewall.ToldPorts {
 		if !firewall.HasPort(named, port) && !m.Addr(t.Address, port).Allowed {
 			t.Port, t.Never = port, port

@@ -552,6 +552,14 @@ func TestChooseTries(t *testing.T) {
 	if got := ChooseTries(&p, "v1", 3, from); got.Name != "v1.example.net" || got.Port == 0 || got.Named != 0 {
 		t.Errorf("%+v", got)
 	}
+	for name, want := range map[string]bool{
+		ChooseTries(&p, NewID()+"-worker1", 3, from).Name: true, ChooseTries(&p, NewID()+"-", 3, from).Special: true,
+		"v1-worker.example.net": false, NewID() + "-worker.example.net.evil.example": false, NewID() + ".example.net": false,
+	} {
+		if IsTry(name) != want {
+			t.Errorf("%s is a name of verify's: %v, want %v", name, !want, want)
+		}
+	}
 	p.Allow = all("**.example.com", "**.example.net", "**.example.org")
 	if got := ChooseTries(&p, "v1", 3, from); got.Name != "" {
 		t.Errorf("a name that is allowed: %s", got.Name)

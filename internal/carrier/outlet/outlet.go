@@ -109,13 +109,13 @@ func (o *Outlet) serve(ctx context.Context, s *mux.Stream) {
 		}
 	}()
 	if h.Kind == carrier.DNS {
-		query(ctx, s)
+		query(ctx, s, h.Source)
 		return
 	}
 	if !mayDial(h.Address) {
 		return
 	}
-	c, err := dial(ctx, "tcp", h.Address)
+	c, err := dial(ctx, "tcp", h.Address, h.Source)
 	if err != nil {
 		return
 	}
@@ -136,17 +136,18 @@ func mayDial(to netip.AddrPort) bool {
 		return true
 	}
 	p := to.Port()
-	return to.Addr() == loopback && (p == dns || p == firewall.PortProxy || firewall.FirstEndpoint <= p && p <= firewall.LastEndpoint)
+	return to.Addr() == carrier.Loopback && (p == dns || p == firewall.PortProxy || firewall.FirstEndpoint <= p && p <= firewall.LastEndpoint)
 }
 
-var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
-
-// dial dials from 127.0.0.1 what is IPv4: a room may have other addresses that only a
-// sandbox uses.
-func dial(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
+// dial dials what is IPv4 from an address of the loopback, if it is invalid from 127.0.0.1: a
+// room may have other addresses that only a sandbox uses.
+func dial(ctx context.Context, network string, to netip.AddrPort, from netip.Addr) (net.Conn, error) {
 	var d net.Dialer
 	if to.Addr().Is4() {
-		local := netip.AddrPortFrom(loopback, 0)
+		if !from.IsValid() {
+			from = carrier.Loopback
+		}
+		local := netip.AddrPortFrom(from, 0)
 		if d.LocalAddr = net.TCPAddrFromAddrPort(local); network == "udp" {
 			d.LocalAddr = net.UDPAddrFromAddrPort(local)
 		}
@@ -155,12 +156,12 @@ func dial(ctx context.Context, network string, to netip.AddrPort) (net.Conn, err
 }
 
 // query carries one query to the room's DNS and its response back.
-func query(ctx context.Context, s *mux.Stream) {
+func query(ctx context.Context, s *mux.Stream, from netip.Addr) {
 	text := carrier.ReadDNS(s)
 	if text == nil {
 		return
 	}
-	c, err := dial(ctx, "udp", netip.AddrPortFrom(loopback, dns))
+	c, err := dial(ctx, "udp", netip.AddrPortFrom(carrier.Loopback, dns), from)
 	if err != nil {
 		return
 	}

@@ -54,6 +54,8 @@ type Relay struct {
 	link      *link.Link
 	mu        sync.Mutex
 	listeners map[uint16]net.Listener
+
+	servers servers
 }
 
 // New opens the ports of the options. Ports that the outlet tells are opened, and closed,
@@ -132,8 +134,9 @@ func (r *Relay) accept(l *net.TCPListener) {
 }
 
 func (r *Relay) carry(c *net.TCPConn) {
-	to := c.LocalAddr().(*net.TCPAddr).AddrPort()
-	carrier.Carry(r.link.Open(carrier.Head{Kind: carrier.TCP, Address: netip.AddrPortFrom(to.Addr().Unmap(), to.Port())}.Encode()), c, r.size())
+	to, from := c.LocalAddr().(*net.TCPAddr).AddrPort(), c.RemoteAddr().(*net.TCPAddr).AddrPort()
+	h := carrier.Head{Kind: carrier.TCP, Address: netip.AddrPortFrom(to.Addr().Unmap(), to.Port()), Source: carrier.SourceOf(from.Addr())}
+	carrier.Carry(r.link.Open(h.Encode()), c, r.size())
 }
 
 // size bounds one more connection: the first ones get plenty.

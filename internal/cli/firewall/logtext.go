@@ -87,7 +87,7 @@ func (t *eventText) print(_ []byte, l events.Line) error {
 		parts = append(parts, what)
 	}
 	if l.Explained {
-		parts = append(parts, "tried by `firewall explain`")
+		parts = append(parts, "tried by `firewall explain` or `verify`")
 	}
 	if l.Count > 1 {
 		parts = append(parts, fmt.Sprintf("×%d", l.Count))
@@ -100,14 +100,14 @@ func (t *eventText) print(_ []byte, l events.Line) error {
 	return t.suggest(l)
 }
 
-// triedEvent is what `firewall explain` tried, and what became of it.
+// triedEvent is what `firewall explain` or `verify` tried, and what became of it.
 type triedEvent struct {
 	room, target, reason string
 	kind                 events.Kind
 	verdict              events.Verdict
 }
 
-// repeats reports whether `firewall explain` tried the same just before: it looks a name
+// repeats reports whether the same was tried just before: `firewall explain` looks a name
 // up several times.
 func (t *eventText) repeats(l events.Line) bool {
 	if !l.Explained {

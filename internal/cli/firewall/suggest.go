@@ -120,7 +120,7 @@ func (a verbs) suggestNotes(s *app.Suggestions, o app.SuggestRequest) {
 		a.Say("asked for in vain, without an address: %s", app.WorkersText(names))
 	}
 	if len(s.Tried) > 0 {
-		a.Say("left out: %s, which `firewall explain` tried at the time; if a worker needs it, let it connect again", app.WorkersText(s.Tried))
+		a.Say("left out: %s, which `firewall explain` or `verify` tried at the time; if a worker needs it, let it connect again", app.WorkersText(s.Tried))
 	}
 	for _, n := range []struct {
 		n    int

@@ -24,7 +24,7 @@ type Event struct {
 	Rule     string // position of the deciding line: "workshop.yaml:12"
 	Suggest  string // the line that would allow it
 	Why      string // what Reason doesn't say of a note, for people
-	// Explained: `firewall explain` tried it from the worker.
+	// Explained: `firewall explain` or `verify` tried it from the worker.
 	Explained bool
 	// BytesUp and BytesDown of End events are added up.
 	BytesUp, BytesDown uint64
@@ -118,7 +118,7 @@ func Denied(kind Kind, d firewall.Decision) Event {
 	return e
 }
 
-// Explained returns a report function that marks events as tried by `firewall explain`.
+// Explained returns a report function that marks events as tried by the host.
 func Explained(report func(Event)) func(Event) {
 	return func(e Event) {
 		e.Explained = true
@@ -146,7 +146,7 @@ type Line struct {
 	Rule     string    `json:"rule,omitempty"`
 	Suggest  string    `json:"suggest,omitempty"`
 	Why      string    `json:"why,omitempty"` // of a denial or a failed upstream proxy: a sentence for people
-	// Explained: `firewall explain` tried it from the worker.
+	// Explained: `firewall explain` or `verify` tried it from the worker.
 	Explained bool `json:"explained,omitempty"`
 	// BytesUp and BytesDown are the TCP payload of the ended connections: up is
 	// from the worker.
