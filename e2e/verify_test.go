@@ -94,6 +94,14 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// TestVerifyIsNoWish: what verify and explain try, no worker asked for.
+func TestVerifyIsNoWish(t *testing.T) {
+	scenario.Once(t, "the guard knows it by the source, on every engine")
+	s := scenario.New(t, "restricted", "firewall suggest --denied has what a worker tried, and nothing that verify or explain did")
+	s.Up()
+	verifiedWithoutWish(t, s)
+}
+
 // TestVerifyLive: with --live an allowed host is dialled, also by way of another
 // address. It is the control: where it can't be reached, the promise is not tested.
 func TestVerifyLive(t *testing.T) {

@@ -55,9 +55,9 @@ type Explanation struct {
 	// Differences between what is expected and what is seen.
 	Differences []string `json:"differences,omitempty"`
 
-	room *firewall.RoomPolicy // nil: no network
-	decision firewall.Decision // by the policy alone
-	list     fileList          // for the line that would allow it
+	room     *firewall.RoomPolicy // nil: no network
+	decision firewall.Decision    // by the policy alone
+	list     fileList             // for the line that would allow it
 }
 
 // FileLine says what to write where so that the file allows the connection; empty where

@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/llmdo/workshop/internal/lib/reaper"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/toolbox/wire"
 )
@@ -34,10 +36,12 @@ type terminal struct {
 	// that closes its streams for a while would be at its end for the master.
 	peer *os.File
 	done chan struct{} // what was printed is through
+	// tells: the kernel doesn't tell the foreground's processes of a new size.
+	tells bool
 }
 
-// newTerminal makes a pty. The program's side is opened by the master
-// (TIOCGPTPEER, ioctl_tty(2)), not by a name.
+// newTerminal makes a pty. The program's side is opened by the master, not by a name,
+// where the kernel can.
 func newTerminal(size protocol.TTY) (*terminal, error) {
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -63,12 +67,49 @@ func (t *terminal) setUp(fd int, size protocol.TTY) error {
 		mode.Iflag |= unix.IUTF8
 		_ = unix.IoctlSetTermios(fd, unix.TCSETS, mode)
 	}
-	peer, _, no := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
-	if no != 0 {
-		return no
+	peer, err := peerOf(fd)
+	if err == unix.ENOTTY { // gVisor
+		peer, err = peerByName(fd)
+		t.tells = true
 	}
-	t.peer = os.NewFile(peer, "tty")
+	if err != nil {
+		return err
+	}
+	t.peer = os.NewFile(uintptr(peer), "tty")
 	return nil
+}
+
+// peerOf opens the program's side of a master: TIOCGPTPEER, ioctl_tty(2).
+var peerOf = func(master int) (int, error) {
+	fd, _, no := unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+	if no != 0 {
+		return -1, no
+	}
+	return int(fd), nil
+}
+
+// ptys is the major number of program's sides (UNIX98_PTY_SLAVE_MAJOR).
+const ptys = 136
+
+// peerByName is [peerOf] by the name of pts(4), checked by its device number.
+func peerByName(master int) (int, error) {
+	n, err := unix.IoctlGetInt(master, unix.TIOCGPTN)
+	if err != nil {
+		return -1, err
+	}
+	fd, err := unix.Open("/dev/pts/"+strconv.Itoa(n), unix.O_RDWR|unix.O_NOCTTY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && (st.Mode&unix.S_IFMT != unix.S_IFCHR || st.Rdev != unix.Mkdev(ptys, uint32(n))) {
+		err = unix.ENOTTY
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 func setSize(fd int, size protocol.TTY) error {
@@ -101,7 +142,7 @@ func (s *session) onTerminal(ctx context.Context, c *wire.Incoming, p program, s
 	defer close(stop)
 	go takeNotes(c.Notified(), stop, func(n wire.Notification) {
 		if size, ok := sizeOf(n); ok {
-			t.resize(size)
+			t.resize(size, cmd.Pid)
 			return
 		}
 		cmd.passSignal(n)
@@ -203,9 +244,22 @@ func (t *terminal) control(f func(fd int)) {
 	}
 }
 
-// resize sets the size; the kernel tells the foreground's processes (SIGWINCH).
-func (t *terminal) resize(size protocol.TTY) {
+// resize sets the size, of which the foreground's processes are told (SIGWINCH): by the
+// kernel, or all in the program's session are. Who doesn't wait for it isn't ended by it.
+func (t *terminal) resize(size protocol.TTY, program int) {
 	t.control(func(fd int) { _ = setSize(fd, size) })
+	if !t.tells {
+		return
+	}
+	list, err := reaper.Scan()
+	if err != nil {
+		return
+	}
+	for _, i := range list {
+		if i.Session == program {
+			i.Signal(unix.SIGWINCH)
+		}
+	}
 }
 
 func sizeOf(n wire.Notification) (size protocol.TTY, ok bool) {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/toolbox/wire"
@@ -155,6 +157,21 @@ func TestTerminalSize(t *testing.T) {
 	s.o.Notify("$/resize", map[string]any{"rows": -1})
 	s.o.Notify("$/signal", map[string]any{"signal": "SIGTERM"})
 	s.ends(6)
+}
+
+// TestTerminalByName: a terminal of a kernel that opens the program's side by its name alone,
+// and tells nobody of a new size, as gVisor.
+func TestTerminalByName(t *testing.T) {
+	real := peerOf
+	t.Cleanup(func() { peerOf = real })
+	peerOf = func(int) (int, error) { return -1, unix.ENOTTY }
+	t.Run("terminal", TestTerminal)
+	t.Run("hung up", TestTerminalIsHungUp)
+	// This kernel tells the foreground of it; not a job in the background.
+	x := open(t, &tool.Grant{}).session(RoleExec).terminal(nil, "bash", "-c", "set -m; (trap 'echo told' WINCH; echo ready; while :; do sleep 0.02; done) & wait")
+	x.shows("ready")
+	x.o.Notify("$/resize", map[string]any{"rows": 41, "cols": 101})
+	x.shows("told")
 }
 
 // TestTerminalJobs: a shell has jobs there, which stop and go on.

@@ -16,7 +16,7 @@ import (
 
 // Unpack makes the files, directories and links of a tar stream below a
 // directory, and nothing outside of it: no name leads out, and no symbolic link
-// is followed out, whoever made it and when (openat2(2), RESOLVE_BENEATH).
+// is followed out, whoever made it and when (openat2(2), RESOLVE_BENEATH; else [os.Root]).
 //
 // Everything belongs to the process' user, whatever the stream says, and has no
 // more than permission bits. A file or link takes the place of one that is there;
@@ -137,11 +137,39 @@ func (u *unpacker) open(name string, mkdir bool) (int, error) {
 }
 
 func (u *unpacker) beneath(name string) (int, error) {
-	return retry(func() (int, error) {
-		return unix.Openat2(u.root, name, &unix.OpenHow{
-			Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
-		})
+	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
+	fd, err := retry(func() (int, error) {
+		return openat2(u.root, name, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS})
 	})
+	if err != unix.ENOSYS {
+		return fd, err
+	}
+	if len(name) >= unix.PathMax {
+		return -1, unix.ENAMETOOLONG
+	}
+	root, err := os.OpenRoot(procPath(u.root))
+	if err != nil {
+		return -1, errno(err)
+	}
+	defer root.Close()
+	f, err := root.OpenFile(name, flags, 0)
+	if err != nil {
+		return -1, errno(err)
+	}
+	defer f.Close()
+	return unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+}
+
+// openat2 is openat2(2), which gVisor doesn't have.
+var openat2 = unix.Openat2
+
+// errno returns the error number of an error of [os.Root]; one without leads out.
+func errno(err error) error {
+	var no unix.Errno
+	if errors.As(err, &no) {
+		return no
+	}
+	return unix.EXDEV
 }
 
 // makeDir makes a directory into which the user can write.
