@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/llmdo/workshop/internal/dev/testutil"
 	"github.com/llmdo/workshop/internal/toolbox/protocol"
 	"github.com/llmdo/workshop/internal/toolbox/wire"
@@ -162,13 +160,15 @@ func TestTerminalSize(t *testing.T) {
 // TestTerminalByName: a terminal of a kernel that opens the program's side by its name alone,
 // and tells nobody of a new size, as gVisor.
 func TestTerminalByName(t *testing.T) {
-	real := peerOf
-	t.Cleanup(func() { peerOf = real })
-	peerOf = func(int) (int, error) { return -1, unix.ENOTTY }
-	t.Run("terminal", TestTerminal)
-	t.Run("hung up", TestTerminalIsHungUp)
-	// This kernel tells the foreground of it; not a job in the background.
-	x := open(t, &tool.Grant{}).session(RoleExec).terminal(nil, "bash", "-c", "set -m; (trap 'echo told' WINCH; echo ready; while :; do sleep 0.02; done) & wait")
+	c := openWith(t, setting{Grant: text(t, &tool.Grant{}), ByName: true}).session(RoleExec)
+	x := c.terminal(nil, "sh", "-c", "stty size; tty; read line; echo got $line; exit 7")
+	x.shows("/dev/pts/0\r\n")
+	x.typed("typed\r")
+	if text := x.ends(7); text != "24 80\r\n/dev/pts/0\r\ntyped\r\ngot typed\r\n" {
+		t.Errorf("%q", text)
+	}
+	// This kernel tells the foreground of a new size; not a job in the background.
+	x = c.terminal(nil, "sh", "-mc", "(trap 'echo told' WINCH; echo ready; while :; do sleep 0.02; done) & wait")
 	x.shows("ready")
 	x.o.Notify("$/resize", map[string]any{"rows": 41, "cols": 101})
 	x.shows("told")

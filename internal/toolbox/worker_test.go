@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -46,6 +47,9 @@ func TestMain(m *testing.M) {
 		case "enter":
 			os.Exit(EnterMain(os.Args[2:], os.Stdout, os.Stderr))
 		case "tools":
+			if slices.Contains(os.Environ(), byName) {
+				peerOf = func(int) (int, error) { return -1, unix.ENOTTY }
+			}
 			scratchDir, _ = os.Getwd()
 			os.Exit(Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 		}
@@ -111,7 +115,11 @@ type setting struct {
 	Nproc   uint64 // most processes; 0: no limit
 	Program string
 	TmpSize string // of /tmp, a tmpfs
+	ByName  bool   // terminals are opened by their names, as on gVisor
 }
+
+// byName is in the environment of a worker with that setting.
+const byName = "TERMINALS=by-name"
 
 func setUp(text string) error {
 	var s setting
@@ -155,6 +163,9 @@ func setUp(text string) error {
 		argv = append(argv, "--tools", s.Grant)
 	}
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "COLOR=blue", "GORACE=atexit_sleep_ms=0 log_path=" + filepath.Join(filepath.Dir(s.Program), "races", "race")}
+	if s.ByName {
+		env = append(env, byName)
+	}
 	return syscall.Exec(s.Program, argv, env)
 }
 
