@@ -46,7 +46,9 @@ def received(s, wait=2):
     while time.time() < s2:
         s.settimeout(max(0.01, s2 - time.time()))
         try:
-            b = s.recv(65536)
+            b, passed, _, _ = s.recvmsg(65536, 1024)
+            if passed:
+                print('a descriptor came', passed)
         except TimeoutError:
             break
         except OSError:

@@ -135,7 +135,7 @@ func TestDNS(t *testing.T) {
 			c.Write([]byte(query))
 			b := make([]byte, 512)
 			if n, err := c.Read(b); err != nil || string(b[:n]) != "answer to "+query+" of "+want { // connected: from that address alone
-				t.Errorf("from %q to %s: %q, %v, want one of %s", from, server, b[:n], err, want)
+				t.Fatalf("from %q to %s: %q, %v, want one of %s", from, server, b[:n], err, want)
 			}
 		}
 		c.Close()

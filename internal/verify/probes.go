@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/llmdo/workshop/firewall"
 )
@@ -227,11 +228,13 @@ func NewID() string {
 	return "v" + hex.EncodeToString(b[:])
 }
 
-var triedName = regexp.MustCompile(`^v[0-9a-f]{12}-[a-z0-9]*\.(example\.(com|net|org)|workshop-verify\.invalid)$`)
+var triedName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^v[0-9a-f]{12}-[a-z0-9]*\.(example\.(com|net|org)|workshop-verify\.invalid)$`)
+})
 
 // IsTry reports whether a name is of the form that [ChooseTries] makes with [NewID] and a
 // worker's short name: nobody needs such a name.
-func IsTry(name string) bool { return triedName.MatchString(name) }
+func IsTry(name string) bool { return triedName().MatchString(name) }
 
 // ChooseTries picks destinations that a room's policy denies. id makes the names of
 // one run of one worker its own.
