@@ -68,7 +68,7 @@ func (r *Relay) queries(c *net.UDPConn, to netip.Addr) {
 		default: // it is asked again
 			continue
 		}
-		server := r.servers.of(to, r.serve)
+		server := r.servers.of(to, r.answerAt)
 		if server == nil {
 			<-r.slots
 			continue
@@ -83,8 +83,8 @@ func (r *Relay) queries(c *net.UDPConn, to netip.Addr) {
 	}
 }
 
-// serve opens the socket of one address.
-func (r *Relay) serve(at netip.Addr) (*net.UDPConn, error) {
+// answerAt opens the socket of one address.
+func (r *Relay) answerAt(at netip.Addr) (*net.UDPConn, error) {
 	c, err := r.listenDNS(at)
 	if err == nil {
 		r.all.Go(func() { r.queries(c, at) })
