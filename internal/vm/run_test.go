@@ -4,148 +4,25 @@ package vm_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/llmdo/workshop/internal/carrier"
-	"github.com/llmdo/workshop/internal/carrier/mux"
-	"github.com/llmdo/workshop/internal/carrier/relay"
 	"github.com/llmdo/workshop/internal/dev/testutil"
+	containerspec "github.com/llmdo/workshop/internal/engine/namespace/container/spec"
+	"github.com/llmdo/workshop/internal/lib/reaper"
 	"github.com/llmdo/workshop/internal/made"
-	internalroom "github.com/llmdo/workshop/internal/room"
 	"github.com/llmdo/workshop/internal/vm/config"
-	"github.com/llmdo/workshop/internal/vm/guest"
 	"github.com/llmdo/workshop/internal/workerinit/pid1"
 )
-
-// A guest of these kinds is PID 1 of a machine whose monitor runs in a worker's container.
-const (
-	carriesGuest = "carries" // as ours: it dials, echoes sessions and uses its shares
-	floodsGuest  = "floods"  // with lines
-	forgesGuest  = "forges"  // what the container is
-	answersGuest = "answers" // sessions, in hostile ways
-	endsGuest    = "ends"    // after it has said why
-)
-
-func init() {
-	if os.Getpid() != 1 {
-		return
-	}
-	switch kind := kindOf(); kind {
-	case carriesGuest, floodsGuest, forgesGuest, answersGuest, endsGuest:
-		port, err := guest.Prepare(os.Stderr)
-		if err != nil {
-			fmt.Println(err)
-		}
-		useMonitor(kind, port)
-		time.Sleep(time.Hour)
-	}
-}
-
-func line(s carrier.Stream, text string) carrier.Head {
-	return carrier.Head{Kind: carrier.Output, Stream: s, Line: text}
-}
-
-func useMonitor(kind string, port *os.File) {
-	sessions := make(chan *mux.Stream)
-	if err := internalroom.LocalAddresses(); err != nil {
-		fmt.Println(err)
-	}
-	r, err := relay.New(relay.Options{
-		Ready: true, Ports: relay.Ports, Session: func(s *mux.Stream) { sessions <- s; <-s.Gone() },
-		Dial: func(context.Context) (io.ReadWriteCloser, error) { return port, nil },
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	send := func(h carrier.Head) {
-		if err := r.Send(h); err != nil {
-			fmt.Println(err)
-		}
-	}
-	ready := func() { send(line(carrier.Stdout, "READY")) }
-	forged := line(carrier.Stdout, made.Prefix+"mountinfo=forged")
-	switch kind {
-	case forgesGuest:
-		send(forged)
-		send(line(carrier.Stderr, forged.Line))
-		send(line(carrier.Stdout, " "+forged.Line))
-		ready()
-	case floodsGuest:
-		ready()
-		go echo(sessions)
-		for i := 0; ; i++ {
-			send(line(carrier.Stdout, fmt.Sprintf("%-*d", carrier.MaxLine, i)))
-		}
-	case endsGuest:
-		send(line(carrier.Stdout, "NOTE of the guest"))
-		send(line(carrier.Stdout, "FAILED the guest says why"))
-		time.Sleep(time.Second) // it is on its way
-		_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
-	case carriesGuest:
-		if err := useShares(); err != nil {
-			send(line(carrier.Stdout, "FAILED "+err.Error()))
-			return
-		}
-		go useNetwork()
-		ready()
-		echo(sessions)
-	case answersGuest:
-		ready()
-		next := func(how string) *mux.Stream {
-			s := <-sessions
-			send(line(carrier.Stdout, "NOTE "+how))
-			return s
-		}
-		next("silent") // it never reads, nor answers
-		_ = next("reset").Reset()
-		_ = next("ended").CloseWrite()
-		s := next("endless")
-		go func() {
-			for {
-				if _, err := s.Write(make([]byte, mux.MaxData)); err != nil {
-					return
-				}
-			}
-		}()
-		echo(sessions)
-	}
-}
-
-func echo(sessions <-chan *mux.Stream) {
-	for s := range sessions {
-		go func() { _, _ = io.Copy(s, s); _ = s.CloseWrite() }()
-	}
-}
-
-// useShares writes a file of the writable share and fails to write one of the other.
-func useShares() error {
-	for _, tag := range []string{"rw", "ro"} {
-		if err := os.Mkdir("/tmp/"+tag, 0o755); err != nil {
-			return err
-		}
-		if err := unix.Mount(tag, "/tmp/"+tag, "virtiofs", 0, ""); err != nil {
-			return fmt.Errorf("mount %s: %w", tag, err)
-		}
-	}
-	if err := os.WriteFile("/tmp/rw/0/made", []byte("by the guest"), 0o644); err != nil {
-		return err
-	}
-	if err := os.WriteFile("/tmp/ro/0/made", nil, 0o644); err == nil {
-		return fmt.Errorf("the read-only share can be written to")
-	}
-	return nil
-}
 
 // B1 B2 B6 B13: what runs in the container of a worker's machine has no more than it needs;
 // the worker's sessions, files and connections go through it, and an outlet may end.
@@ -275,6 +152,42 @@ func (w *worker) testConfined(t *testing.T) {
 	t.Logf("%d threads", threads)
 	if threads > 40 {
 		t.Errorf("%d threads", threads)
+	}
+}
+
+// B5: however busy a guest is, the processes of its machine have fewer threads than a
+// worker's container may have processes.
+func TestRunThreads(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t)
+	r.startOutlet()
+	root := filepath.Join(t.TempDir(), "root")
+	if err := os.WriteFile(root, make([]byte, diskSize), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := r.startWorker(mark(t, busyGuest), config.Guest{}, func(m *config.Machine, c *containerspec.Container) {
+		m.Root = "/vm/root"
+		c.Mounts = append(c.Mounts, containerspec.Mount{Type: containerspec.Bind, Source: root, Target: m.Root, ReadOnly: true})
+	})
+	w.says("READY")
+	qemu, files := w.processes()
+	most := map[string]int{}
+	for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		all := 0
+		for name, pid := range map[string]int{"monitor": w.pid, "QEMU": qemu, "file server": files} {
+			i, ok := reaper.Look(strconv.Itoa(pid))
+			if !ok {
+				t.Fatalf("%s ended", name)
+			}
+			most[name] = max(most[name], i.Threads)
+			all += i.Threads
+		}
+		most["all"] = max(most["all"], all)
+	}
+	t.Log(most)
+	w.echoes() // once it is less busy
+	if most["all"] > 56 {
+		t.Errorf("%v threads", most)
 	}
 }
 

@@ -78,6 +78,9 @@ func Args(s Spec) []string {
 		"-smp", fmt.Sprint(s.CPUs), "-m", fmt.Sprint(s.MemoryMiB),
 		// Shared, because the file server reads the requests in it.
 		"-object", fmt.Sprintf("memory-backend-memfd,id=mem,size=%dM,share=on", s.MemoryMiB),
+		// Each request to the root's disk has a thread meanwhile, and a thread counts as a process
+		// of the container: 64 of them else.
+		"-object", "main-loop,id=loop,thread-pool-max=8",
 		"-global", "virtio-mmio.force-legacy=false",
 		"-kernel", s.Kernel, "-initrd", fmt.Sprintf("/proc/self/fd/%d", initramfsFD), "-append", strings.Join(append(command, "--", config.Command), " "),
 		"-chardev", fmt.Sprintf("socket,id=carrier,fd=%d", carrierFD),

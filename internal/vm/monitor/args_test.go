@@ -57,7 +57,9 @@ func TestArgsHaveNoOtherDevice(t *testing.T) {
 		"-sandbox": func(v string) bool {
 			return v == "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 		},
-		"-object":  func(v string) bool { return strings.HasPrefix(v, "memory-backend-memfd,") },
+		"-object": func(v string) bool {
+			return strings.HasPrefix(v, "memory-backend-memfd,") || v == "main-loop,id=loop,thread-pool-max=8"
+		},
 		"-serial":  func(v string) bool { return v == "stdio" },
 		"-display": func(v string) bool { return v == "none" },
 		"-global":  func(v string) bool { return v == "virtio-mmio.force-legacy=false" },
