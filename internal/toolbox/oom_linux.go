@@ -3,6 +3,7 @@ package toolbox
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -15,16 +16,24 @@ import (
 // (proc_pid_oom_score_adj(5)).
 const childScore = "500"
 
+// A program whose execution is told isn't its user's yet for a moment (begin_new_exec of
+// fs/exec.c closes descriptors first). With one processor this process looks then, each time.
 func preferForOOM(p *reaper.Process) {
-	_ = p.While(func() error {
-		fd, err := unix.Open("/proc/"+strconv.Itoa(p.Pid)+"/oom_score_adj", unix.O_WRONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err // has ended, or can't be looked into: the default then
+	for _, wait := range []time.Duration{200 * time.Microsecond, 2 * time.Millisecond, 0} {
+		err := p.While(func() error {
+			fd, err := unix.Open("/proc/"+strconv.Itoa(p.Pid)+"/oom_score_adj", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err // has ended, or can't be looked into: the default then
+			}
+			defer unix.Close(fd)
+			_, err = unix.Write(fd, []byte(childScore))
+			return err
+		})
+		if err != unix.EACCES {
+			return
 		}
-		defer unix.Close(fd)
-		_, err = unix.Write(fd, []byte(childScore))
-		return err
-	})
+		time.Sleep(wait)
+	}
 }
 
 // oomFiles: control groups version 2 and 1. Their lines are "oom_kill N".

@@ -149,7 +149,7 @@ func bootGuest(t *testing.T, guest *config.Guest, change func(*monitor.Spec)) *g
 	if err := os.WriteFile(top+"/ro/0/text", []byte("read me\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	ends, _ := shares(t, guestUID, files.Mount{Root: filepath.Join(top, "rw")}, files.Mount{Root: filepath.Join(top, "ro"), ReadOnly: true})
+	ends, errs := shares(t, guestUID, files.Mount{Root: filepath.Join(top, "rw")}, files.Mount{Root: filepath.Join(top, "ro"), ReadOnly: true})
 	s.Console = true
 	s.Shares = []monitor.Share{{Tag: "rw", Socket: ends[0]}, {Tag: "ro", Socket: ends[1]}}
 	if change != nil {
@@ -180,7 +180,12 @@ func bootGuest(t *testing.T, guest *config.Guest, change func(*monitor.Spec)) *g
 		share.Socket.Close()
 	}
 	w.mux = mux.New(conn, mux.Config{Streams: carrier.MaxStreams, Message: w.message})
-	go w.mux.Run()
+	go func() {
+		err := w.mux.Run()
+		w.mu.Lock()
+		w.lines = append(w.lines, fmt.Sprintf("the carrier ended: %v", err))
+		w.mu.Unlock()
+	}()
 	go func() {
 		cmd.Wait()
 		close(w.ended)
@@ -195,7 +200,7 @@ func bootGuest(t *testing.T, guest *config.Guest, change func(*monitor.Spec)) *g
 			t.Error("it was killed, and did not power off")
 		}
 		if t.Failed() {
-			t.Logf("it said %q; the console:\n%s", w.lines, &w.said)
+			t.Logf("it said %q; the file server %q; the console:\n%s", w.lines, errs, &w.said)
 		}
 	})
 	return w

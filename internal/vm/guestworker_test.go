@@ -58,6 +58,7 @@ func TestGuestWorker(t *testing.T) {
 			"CapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n"},
 		{"mounts", "mount -t tmpfs x /tmp", ""},
 		{"limits", "cat /sys/fs/cgroup/pids.max; ls /sys/fs/cgroup | grep -c memory.max", "64\n1\n"},
+		{"its own limits", "ulimit -n; grep processes /proc/self/limits", "1024\nMax processes             unlimited            unlimited            processes \n"},
 		{"exit code", "exit 7", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -78,6 +79,13 @@ func TestGuestWorker(t *testing.T) {
 	if data, err := os.ReadFile(w.rw + "/new"); string(data) != "text\n" || err != nil {
 		t.Errorf("outside it is %q, %v", data, err)
 	}
+	t.Run("chosen for OOM", func(t *testing.T) {
+		for range 8 { // it is written while the program begins
+			if got := w.sh("sleep 0.5; cat /proc/self/oom_score_adj"); got.out != "500\n" {
+				t.Errorf("got %+v", got)
+			}
+		}
+	})
 	t.Run("processes", func(t *testing.T) {
 		got := w.sh("for i in $(busybox seq 200); do sleep 20 & done; echo started")
 		if !strings.Contains(got.errs, "fork: Resource temporarily unavailable") {

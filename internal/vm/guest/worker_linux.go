@@ -59,7 +59,15 @@ func (w *worker) run(text []byte, ended <-chan struct{}) error {
 			w.reaper.Reap()
 		}
 	}()
-	if err := w.start(text); err != nil {
+	started := make(chan error, 1)
+	go func() { started <- w.start(text) }() // a mount may wait for a server that doesn't answer
+	var err error
+	select {
+	case err = <-started:
+	case <-ended:
+		return errEnded
+	}
+	if err != nil {
 		within(saidWithin, func() { w.say(carrier.Stdout, "FAILED "+strings.ReplaceAll(err.Error(), "\n", "; ")) })
 		return err
 	}
@@ -104,6 +112,10 @@ func (w *worker) start(text []byte) error {
 		return fmt.Errorf("%s: %w", config.File, err)
 	}
 	c := &g.Container
+	// The kernel's own limit comes from the machine's memory, and may be less than the worker's.
+	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}); err != nil {
+		return fmt.Errorf("RLIMIT_NPROC: %w", err)
+	}
 	if err := mountFiles(g.Shares, c.Root.Dir == config.RootDir); err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ import (
 
 // Names of a kit's files.
 const (
-	Vmlinux      = "vmlinux"
-	Initramfs    = "initramfs"
+	Vmlinux   = "vmlinux"
+	Initramfs = "initramfs"
 )
 
 func fileOf(data []byte) report.File { return report.File{Size: int64(len(data)), SHA256: Hash(data)} }

@@ -44,8 +44,8 @@ func FindQEMU(ctx context.Context, a config.Accelerator) (*report.QEMU, error) {
 	return &report.QEMU{Path: Program, Version: version, Files: len(c.Files), Size: c.Size, SHA256: c.SHA256}, nil
 }
 
-// Check proves that a kit boots on this machine with an init, workshop-init: with KVM of the processor, or emulated. It
-// returns the time until the guest was ready.
+// Check proves that a kit boots on this machine with an init, workshop-init: with KVM of the
+// processor, or emulated. It returns the time until the guest was ready.
 func Check(ctx context.Context, dir, init string, a config.Accelerator, p Processor) (ready time.Duration, err error) {
 	timeout := timeoutOf(a)
 	began := time.Now()
