@@ -1,7 +1,9 @@
 package compose
 
 import (
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
 
@@ -34,23 +36,30 @@ func (k *checker) outlet(s *types.ServiceConfig) {
 	k.must(workers == 1, "B13", "its room has %d workers", workers)
 }
 
-// kernel checks that a worker whose kernel isn't this machine's has a runtime that gives it
-// one, an outlet, no door and no program that it must not read, and that others have none of
-// that (B13).
+// kernel checks that a worker whose kernel isn't this machine's has an outlet, and a runtime
+// that gives it one, no door and no program that it must not read, or is a virtual machine;
+// and that others have none of that (B13).
 func (k *checker) kernel(s *types.ServiceConfig) {
 	w := k.c.definition(s.Name)
 	own := w != nil && w.Container.Kernel.V.Own()
+	k.must(own || s.Labels[LabelMachine] == "", "B13", "it says that it is a virtual machine")
 	at := slices.Index(s.Entrypoint, "--relay")
-	relayed := at > 0 && at+1 < len(s.Entrypoint) && s.Entrypoint[at+1] == outletSocket
+	relayed := at > 0 && at+1 < len(s.Entrypoint) && s.Entrypoint[at+1] == OutletSocket
 	k.must(relayed == (own && k.c.RoomOf[s.Name] != ""), "B13", "its main process is to relay: %v", relayed)
 	if !own || k.c.Facts == nil {
 		return
 	}
-	is := k.c.Facts.Kernels[w.Container.Kernel.V].Runtime
-	k.must(k.onGVisor(w) && s.Runtime == is, "B13", "its runtime is %q, that of kernel %s is %q", s.Runtime, w.Container.Kernel.V, is)
-	for i := range s.Volumes {
-		k.must(s.Volumes[i].Target != DialInDir, "B13", "it has a door, which another kernel can't open")
+	is := k.c.Facts.Kernels[w.Container.Kernel.V]
+	door := slices.ContainsFunc(s.Volumes, func(v types.ServiceVolumeConfig) bool { return v.Target == DialInDir })
+	if is.Mechanism == MechanismVM {
+		label := s.Labels[LabelMachine]
+		k.must(s.Runtime == "" && is.VM != nil && (strings.HasPrefix(label, "kvm ") != is.VM.Emulated) &&
+			strings.Contains(label, path.Base(is.VM.Kit)) && strings.Contains(label, is.VM.QEMUSHA256) && strings.Contains(label, is.VM.ProgramSHA256),
+			"B13", "it is made as %q, its virtual machine is another", label)
+		return
 	}
+	k.must(k.onGVisor(w) && s.Runtime == is.Runtime, "B13", "its runtime is %q, that of kernel %s is %q", s.Runtime, w.Container.Kernel.V, is.Runtime)
+	k.must(!door, "B13", "it has a door, which another kernel can't open")
 }
 
 // onGVisor reports whether a worker has a kernel of gVisor on this machine.

@@ -93,6 +93,7 @@ const (
 	LabelRooms      = "dev.llmdo.workshop.rooms"       // room of a worker
 	LabelContent    = "dev.llmdo.workshop.content"     // of a copy's volume: Copy.Digest, set by engines
 	LabelCopy       = "dev.llmdo.workshop.copy."       // and the volume's key; of a worker: the same
+	LabelMachine    = "dev.llmdo.workshop.machine"     // what a worker's virtual machine is made of, by hash
 )
 
 // Compiled is a project together with what cannot be said inside it.

@@ -28,18 +28,18 @@ func DialInPath(f Facts, worker string) string { return dialInPath(&f, worker) }
 func DialInPaths(c *Compiled, f Facts) []string {
 	var dirs []string
 	for _, name := range sortedKeys(c.Roles) {
-		if dir := dialInPath(&f, name); dir != "" && c.hasDoor(name) {
+		if dir := dialInPath(&f, name); dir != "" && c.hasDoor(name, &f) {
 			dirs = append(dirs, dir)
 		}
 	}
 	return dirs
 }
 
-// hasDoor reports whether a service is a worker of this machine's kernel: another one can't
-// open a socket that the host makes.
-func (c *Compiled) hasDoor(service string) bool {
+// hasDoor reports whether a service is a worker whose PID 1 is on this machine's kernel:
+// another one can't open a socket that the host makes. That of a virtual machine runs it.
+func (c *Compiled) hasDoor(service string, f *Facts) bool {
 	w := c.definition(service)
-	return c.Roles[service] == RoleWorker && (w == nil || !w.Container.Kernel.V.Own())
+	return c.Roles[service] == RoleWorker && (w == nil || !w.Container.Kernel.V.Own() || f.Kernels[w.Container.Kernel.V].Mechanism == MechanismVM)
 }
 
 // dialInMount binds a worker's door: read-only, so that nothing in the worker can

@@ -189,7 +189,7 @@ func (m *machine) worker(s *types.ServiceConfig, a *addition) {
 	if m.f.Local {
 		a.volumes = append(a.volumes, identityMounts(m.f.RuntimeDir, user, m.f)...)
 	}
-	if m.c.hasDoor(s.Name) {
+	if m.c.hasDoor(s.Name, m.f) {
 		a.volumes = append(a.volumes, dialInMount(s.Name, m.f)...)
 	}
 	m.copyLabels(s, a)

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
@@ -35,8 +36,49 @@ func Mechanisms(k workshop.Kernel) []Mechanism {
 type KernelFacts struct {
 	// Mechanism is empty where it can't: then Why says why not, and Do what to do.
 	Mechanism Mechanism
-	Runtime   string // the OCI runtime of gVisor
+	Runtime   string   // the OCI runtime of gVisor
+	VM        *VMFacts // of a virtual machine
 	Why, Do   string
+}
+
+// VMFacts are what virtual machines of workers are made of on this machine.
+type VMFacts struct {
+	Program       string // file of workshop-vm
+	ProgramSHA256 string // hexadecimal, as all hashes here
+	// Kit is a directory with the guest's kernel, whose name is the kit's hash.
+	Kit string
+	// QEMU are the files that it consists of, by absolute paths.
+	QEMU                    []string
+	QEMUVersion, QEMUSHA256 string
+	// Emulated: without KVM, which doesn't hold B13.
+	Emulated bool
+}
+
+// label is the value of [LabelMachine].
+func (f *VMFacts) label() string {
+	by := "kvm"
+	if f.Emulated {
+		by = emulatedLabel
+	}
+	return fmt.Sprintf("%s kit=%s qemu=%s/%s program=%s", by, path.Base(f.Kit), f.QEMUVersion, f.QEMUSHA256, f.ProgramSHA256)
+}
+
+const emulatedLabel = "tcg"
+
+// IsEmulated reports whether a container with this [LabelMachine] is a virtual machine
+// without KVM, which doesn't hold B13.
+func IsEmulated(label string) bool {
+	by, _, _ := strings.Cut(label, " ")
+	return label != "" && by != "kvm"
+}
+
+// Machine are the facts of the virtual machine that a service is; nil: it is none.
+func (c *Compiled) Machine(service string) *VMFacts {
+	w := c.definition(service)
+	if c.Roles[service] != RoleWorker || w == nil || !w.Container.Kernel.V.Own() || c.Facts == nil {
+		return nil
+	}
+	return c.Facts.Kernels[w.Container.Kernel.V].VM
 }
 
 // GVisorRuntime is the name under which gVisor's runtime is registered for us, with options
@@ -51,6 +93,30 @@ const (
 	// threads of this machine; beyond its limit it ends.
 	gvisorThreads, gvisorPerProcess = 256, 4
 )
+
+// VMOverhead is what of a worker's memory its virtual machine itself takes, in bytes: QEMU, and
+// the file server, which gets more with the memory. The guest has the rest.
+func VMOverhead(memory int64, emulated bool) int64 {
+	if emulated {
+		return 200<<20 + vmFiles(memory)
+	}
+	return 64<<20 + vmFiles(memory)
+}
+
+// vmFiles is what of it is for the files that the guest knows.
+func vmFiles(memory int64) int64 { return min(memory/16, 96<<20) }
+
+// VMNodes is how many files the guest of a worker with as much memory may know at once: one
+// takes at most a kilobyte in the file server.
+func VMNodes(memory int64) int64 { return vmFiles(memory) / 1024 }
+
+// vmMemory is the least memory of a worker in a virtual machine, in bytes.
+func vmMemory(emulated bool) int64 {
+	if emulated {
+		return 384 << 20
+	}
+	return 192 << 20
+}
 
 // GVisorThreads is how many threads of this machine a worker on gVisor may have, of which pids
 // processes need at most as many.
@@ -86,18 +152,33 @@ func (m *machine) kernel(s *types.ServiceConfig, a *addition, w *workshop.Worker
 		return of.Range
 	}
 	has := m.f.Kernels[k.Kernel.V]
-	if has.Mechanism != MechanismGVisor {
-		m.list.add("kernel-missing", at(k.Kernel.Source), fmt.Sprintf("%s can't have kernel %s here (B13): %s", w.Name, k.Kernel.V, has.Why), "It never runs on this machine's instead.", has.Do)
-		return
-	}
-	if r := &k.Resources; r.Memory.V < gvisorMemory {
-		m.list.add("kernel-memory", at(r.Memory.Source), fmt.Sprintf("%s has %s of memory, and its kernel needs %s (B5)", w.Name, formatSize(int64(r.Memory.V)), formatSize(gvisorMemory)),
-			"gVisor itself takes about 55 MB of a worker's memory.", "write `memory: 128M` or more in its resources")
-	}
-	a.runtime, a.pids = has.Runtime, GVisorThreads(k.Resources.PIDs.V)
-	for i := range s.Volumes {
-		if s.Volumes[i].Source == ToolsVolume && s.Volumes[i].Type == types.VolumeTypeVolume {
-			s.Volumes[i].Source, m.readable = ReadableToolsVolume, true
+	switch {
+	case has.Mechanism == MechanismGVisor:
+		m.kernelMemory(w, at(k.Resources.Memory.Source), gvisorMemory, "gVisor itself takes about 55 MB")
+		a.runtime, a.pids = has.Runtime, GVisorThreads(k.Resources.PIDs.V)
+		for i := range s.Volumes {
+			if s.Volumes[i].Source == ToolsVolume && s.Volumes[i].Type == types.VolumeTypeVolume {
+				s.Volumes[i].Source, m.readable = ReadableToolsVolume, true
+			}
 		}
+	case has.Mechanism == MechanismVM && has.VM != nil:
+		m.kernelMemory(w, at(k.Resources.Memory.Source), vmMemory(has.VM.Emulated), fmt.Sprintf("The virtual machine itself takes %s", formatSize(VMOverhead(vmMemory(has.VM.Emulated), has.VM.Emulated))))
+		a.labels[LabelMachine] = has.VM.label()
+		for i := range k.Mounts {
+			if mount := &k.Mounts[i]; mount.AllowSockets {
+				m.list.add("kernel-sockets", at(mount.At), fmt.Sprintf("%s has kernel %s, a virtual machine, into which no socket of %s reaches", w.Name, k.Kernel.V, mount.Source.V),
+					"A unix socket connects programs of one kernel.", "remove `sockets: allow`, or write `kernel: host`")
+			}
+		}
+	default:
+		m.list.add("kernel-missing", at(k.Kernel.Source), fmt.Sprintf("%s can't have kernel %s here (B13): %s", w.Name, k.Kernel.V, has.Why), "It never runs on this machine's instead.", has.Do)
+	}
+}
+
+// kernelMemory demands that a worker has as much memory as its own kernel needs.
+func (m *machine) kernelMemory(w *workshop.Worker, at diag.Range, least int64, takes string) {
+	if has := int64(w.Container.Resources.Memory.V); has < least {
+		m.list.add("kernel-memory", at, fmt.Sprintf("%s has %s of memory, and its kernel needs %s (B5)", w.Name, formatSize(has), formatSize(least)),
+			takes+" of a worker's memory.", "write `memory: "+strings.ToUpper(formatSize(least))+"` or more in its resources")
 	}
 }

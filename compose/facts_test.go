@@ -37,6 +37,13 @@ func TestRefusedSources(t *testing.T) {
 
 // What the machine can't do is an error with what to do about it.
 func TestWithFactsProblems(t *testing.T) {
+	machine := func(emulated bool, change func(*workshop.Worker)) func(*workshop.Workshop, *Facts) {
+		return func(w *workshop.Workshop, f *Facts) {
+			w.Workers[0].Container.Kernel.V = workshop.KernelVM
+			f.Kernels = map[workshop.Kernel]KernelFacts{workshop.KernelVM: {Mechanism: MechanismVM, VM: &VMFacts{Emulated: emulated}}}
+			change(&w.Workers[0])
+		}
+	}
 	tests := []struct {
 		name   string
 		change func(*workshop.Workshop, *Facts)
@@ -120,6 +127,9 @@ func TestWithFactsProblems(t *testing.T) {
 		{"too little memory for a kernel", func(w *workshop.Workshop, _ *Facts) {
 			w.Workers[0].Container.Kernel.V, w.Workers[0].Container.Resources.Memory.V = workshop.KernelSandboxed, 127<<20
 		}, "kernel-memory", "needs 128m"},
+		{"too little memory for a machine", machine(false, func(w *workshop.Worker) { w.Container.Resources.Memory.V = 191 << 20 }), "kernel-memory", "needs 192m"},
+		{"too little memory for an emulated machine", machine(true, func(w *workshop.Worker) { w.Container.Resources.Memory.V = 383 << 20 }), "kernel-memory", "write `memory: 384M`"},
+		{"sockets for a machine", machine(false, func(w *workshop.Worker) { w.Container.Mounts[0].AllowSockets = true }), "kernel-sockets", "remove `sockets: allow`"},
 		{"a runtime that isn't there", func(w *workshop.Workshop, f *Facts) {
 			w.Workers[0].Container.Runtime = val("crun")
 			f.Runtimes = []string{"io.containerd.runc.v2", "runc"}

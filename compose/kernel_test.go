@@ -1,6 +1,8 @@
 package compose
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -81,7 +83,7 @@ func TestKernelCheck(t *testing.T) {
 			s.Entrypoint = slices.DeleteFunc(slices.Clone(s.Entrypoint), func(w string) bool { return w == "--relay" })
 		}, "B13: service worker-0: its main process is to relay: false"},
 		{"another's relay", "worker-2", func(_ *Compiled, s *types.ServiceConfig) {
-			s.Entrypoint = append(slices.Clone(s.Entrypoint), "--relay", outletSocket)
+			s.Entrypoint = append(slices.Clone(s.Entrypoint), "--relay", OutletSocket)
 		}, "B13: service worker-2: its main process is to relay: true"},
 		{"a door", "worker-0", func(_ *Compiled, s *types.ServiceConfig) {
 			s.Volumes = append(slices.Clone(s.Volumes), bind("/run/user/1000/workshop/x/door-worker-0", DialInDir, true))
@@ -114,6 +116,91 @@ func TestKernelCheck(t *testing.T) {
 			c := kernelProject(t)
 			s := c.Project.Services[tt.service]
 			tt.change(c, &s)
+			c.Project.Services[tt.service] = s
+			var all []string
+			for _, v := range Check(c) {
+				all = append(all, v.String())
+			}
+			if !slices.Contains(all, tt.want) {
+				t.Errorf("got %q, want %q", all, tt.want)
+			}
+		})
+	}
+}
+
+// machineProject has a worker in a virtual machine in a room, one without a network, and one
+// of this machine's kernel.
+func machineProject(t *testing.T, emulated bool) *Compiled {
+	t.Helper()
+	w, f := sample(t, 3), sampleFacts()
+	for i := range 2 {
+		w.Workers[i].Container.Kernel = val(workshop.KernelVM)
+		w.Workers[i].Container.Resources.PIDs = val(int64(64))
+	}
+	w.Workers[1].Container.Network = workshop.Network{Mode: val(firewall.None)}
+	f.Kernels = map[workshop.Kernel]KernelFacts{workshop.KernelVM: {Mechanism: MechanismVM, VM: &VMFacts{
+		Program: "/bin/workshop-vm", ProgramSHA256: "cccc", Kit: "/kits/aaaa", QEMU: []string{"/usr/bin/qemu-system-x86_64"}, QEMUVersion: "7.2.22", QEMUSHA256: "bbbb", Emulated: emulated,
+	}}}
+	return withFacts(t, compiled(t, w), f)
+}
+
+// TestMachine: such a worker has a door, which its machine opens, no runtime, its own number of
+// processes, an outlet, and a label of what it is made of (B13).
+func TestMachine(t *testing.T) {
+	for emulated, by := range map[bool]string{false: "kvm", true: "tcg"} {
+		c := machineProject(t, emulated)
+		for _, v := range slices.Concat(Check(c), Check(c.base)) {
+			t.Error(v)
+		}
+		if got := sortedKeys(c.Project.Services); !slices.Equal(got, []string{"guard", "outlet-worker-0", "room-worker-0", "room-worker-2", "worker-0", "worker-1", "worker-2"}) {
+			t.Fatalf("services %q", got)
+		}
+		for name, want := range map[string]string{
+			"worker-0": "64 [/opt/workshop tools /run/outlet outlet-worker-0 " + DialInDir + " /run/user/1000/workshop/x/door-worker-0] " + by + " kit=aaaa qemu=7.2.22/bbbb program=cccc",
+			"worker-1": "64 [/opt/workshop tools " + DialInDir + " /run/user/1000/workshop/x/door-worker-1] " + by + " kit=aaaa qemu=7.2.22/bbbb program=cccc",
+			"worker-2": "256 [/opt/workshop tools " + DialInDir + " /run/user/1000/workshop/x/door-worker-2] ",
+		} {
+			s := c.Project.Services[name]
+			var targets []string
+			for _, v := range s.Volumes {
+				if isTools(v.Source) || v.Target == OutletDir || v.Target == DialInDir {
+					targets = append(targets, v.Target+" "+v.Source)
+				}
+			}
+			slices.Sort(targets)
+			if got := fmt.Sprint(s.PidsLimit, " ", targets, " ", s.Labels[LabelMachine]); got != want || s.Runtime != "" {
+				t.Errorf("%s: got %s, runtime %q\nwant %s", name, got, s.Runtime, want)
+			}
+			if is := c.Machine(name); (is != nil) != (name != "worker-2") || is != nil && is.Emulated != IsEmulated(s.Labels[LabelMachine]) {
+				t.Errorf("%s: %+v", name, is)
+			}
+		}
+		if got := DialInPaths(c, *c.Facts); len(got) != 3 {
+			t.Errorf("doors: %q", got)
+		}
+	}
+	if IsEmulated("") || !IsEmulated("what nobody knows") {
+		t.Error("IsEmulated")
+	}
+}
+
+// TestMachineCheck: what a virtual machine is made of is looked at again.
+func TestMachineCheck(t *testing.T) {
+	const label = "tcg kit=aaaa qemu=7.2.22/bbbb program=cccc"
+	for _, tt := range []struct{ name, service, label, runtime, want string }{
+		{"no label", "worker-0", "", "", `B13: service worker-0: it is made as "", its virtual machine is another`},
+		{"with KVM", "worker-0", "kvm" + label[3:], "", `B13: service worker-0: it is made as "kvm kit=aaaa qemu=7.2.22/bbbb program=cccc", its virtual machine is another`},
+		{"another kit", "worker-1", strings.Replace(label, "aaaa", "dddd", 1), "", `B13: service worker-1: it is made as "tcg kit=dddd qemu=7.2.22/bbbb program=cccc", its virtual machine is another`},
+		{"another QEMU", "worker-1", strings.Replace(label, "bbbb", "dddd", 1), "", `B13: service worker-1: it is made as "tcg kit=aaaa qemu=7.2.22/dddd program=cccc", its virtual machine is another`},
+		{"another program", "worker-1", strings.Replace(label, "cccc", "dddd", 1), "", `B13: service worker-1: it is made as "tcg kit=aaaa qemu=7.2.22/bbbb program=dddd", its virtual machine is another`},
+		{"a runtime", "worker-0", label, "runc", `B13: service worker-0: it is made as "` + label + `", its virtual machine is another`},
+		{"this machine's kernel", "worker-2", label, "", "B13: service worker-2: it says that it is a virtual machine"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := machineProject(t, true)
+			s := c.Project.Services[tt.service]
+			s.Labels = maps.Clone(s.Labels)
+			s.Labels[LabelMachine], s.Runtime = tt.label, tt.runtime
 			c.Project.Services[tt.service] = s
 			var all []string
 			for _, v := range Check(c) {

@@ -26,7 +26,8 @@ const outletPrefix = "outlet"
 // OutletDir is where an outlet listens for its worker: a volume of the two.
 const OutletDir = "/run/outlet"
 
-const outletSocket = OutletDir + "/outlet.sock"
+// OutletSocket is what its worker, or the virtual machine that runs it, connects to.
+const OutletSocket = OutletDir + "/outlet.sock"
 
 // outletName is the service, and the volume, of the outlet in a room.
 func outletName(room string) string { return outletPrefix + strings.TrimPrefix(room, roomPrefix) }
@@ -46,7 +47,7 @@ func (c *compiler) outlet(room string, w *workshop.Worker) {
 	s.MemLimit, s.MemSwapLimit, s.CPUS, s.PidsLimit = outletMemory, outletMemory, outletCPU, outletPIDs
 	s.Ulimits = map[string]*types.UlimitsConfig{"nofile": {Soft: pid1.Files, Hard: pid1.Files}}
 	s.Volumes = []types.ServiceVolumeConfig{outletMount(room, false)}
-	s.Entrypoint = types.ShellCommand{ImageInit, "outlet", "--socket", outletSocket}
+	s.Entrypoint = types.ShellCommand{ImageInit, "outlet", "--socket", OutletSocket}
 	for i := range w.Container.Ports {
 		s.Entrypoint = append(s.Entrypoint, "--inbound", strconv.Itoa(int(w.Container.Ports[i].Target.V)))
 	}

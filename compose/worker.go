@@ -80,7 +80,7 @@ func (c *compiler) gate(s *types.ServiceConfig, w *workshop.Worker) {
 	if c.out.RoomOf[s.Name] != "" {
 		s.Entrypoint = append(s.Entrypoint, "--room")
 		if k.Kernel.V.Own() {
-			s.Entrypoint = append(s.Entrypoint, "--relay", outletSocket)
+			s.Entrypoint = append(s.Entrypoint, "--relay", OutletSocket)
 		}
 	}
 	for i := range k.Mounts {

@@ -33,6 +33,7 @@ type Lab struct {
 	caFile  string // the test internet's CA, for controls
 
 	standing map[*Standing]*Scenario
+	vm       machines
 }
 
 var (
@@ -145,6 +146,9 @@ func (l *Lab) close() {
 		l.machine.close()
 	}
 	_ = os.Remove(l.caFile)
+	if l.vm.dir != "" {
+		_ = os.RemoveAll(l.vm.dir)
+	}
 	if l.Internet != nil {
 		l.Internet.Close()
 	}

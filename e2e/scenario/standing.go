@@ -17,6 +17,8 @@ type Standing struct {
 	Dir string
 	// Prepare, if there is one, is called before the start.
 	Prepare func(*Scenario)
+	// Flags of its `up`.
+	Flags []string
 }
 
 // Look is [New] and [Scenario.Up], where that wasn't done yet.
@@ -56,7 +58,7 @@ func (l *Lab) raise(t testing.TB, w *Standing) {
 	if w.Prepare != nil {
 		w.Prepare(s)
 	}
-	s.Up()
+	s.Up(w.Flags...)
 }
 
 // lower removes it.

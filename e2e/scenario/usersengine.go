@@ -214,13 +214,22 @@ func (u *user) kill() (n int) {
 
 // binaries are where the user can read them: the repository may be below a home of root.
 func (l *Lab) binaries(dir string) error {
-	for _, path := range []string{l.Workshop(), filepath.Join(l.Bin, "llmdo"), l.Init()} {
+	programs := []string{l.Workshop(), filepath.Join(l.Bin, "llmdo"), l.Init()}
+	if vm := filepath.Join(l.Bin, "workshop-vm"); exists(vm) {
+		programs = append(programs, vm)
+	}
+	for _, path := range programs {
 		if err := copyFile(path, filepath.Join(dir, filepath.Base(path))); err != nil {
 			return err
 		}
 	}
 	l.Bin = dir
 	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // HasRootless skips the test, or fails it where nothing may be skipped, without the

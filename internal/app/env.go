@@ -56,6 +56,9 @@ type Env struct {
 	Self []string
 	// ShowSources shows what is used without a question, by --yes; nil: nobody reads it.
 	ShowSources func([]SourceRequest)
+	// Emulate: a worker whose kernel is a virtual machine's may have one without KVM, which
+	// doesn't hold B13.
+	Emulate bool
 	// Offline: no other repository is asked for anything.
 	Offline bool
 	// fetches: what is read is about to run, so that its sources are fetched where they

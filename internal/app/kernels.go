@@ -122,7 +122,7 @@ func (env *Env) withKernels(ctx context.Context, needed neededKernels, o EngineO
 	}
 	f := Fail(CodeRefused, "nothing was started: on no engine here each worker has its kernel (B13):\n%s", strings.Join(lines, "\n"))
 	for _, l := range lacks {
-		if l.do != "" && l.do != engine.UseDocker { // that is among them
+		if l.do != "" && l.do != engine.UseDocker && l.do != engine.UseNamespaces { // those are among them
 			f.Hint("%s: %s", l.engine, l.do)
 		}
 	}
@@ -137,7 +137,7 @@ func (env *Env) kernelEngine(ctx context.Context, name string, needed neededKern
 	if err == nil {
 		var info engine.Info
 		if info, err = e.Info(ctx); err == nil {
-			has := info.Kernels(env.Settings.Kernels)
+			has := env.kernels(ctx, &info, needed, env.Emulate)
 			worker, k := needed.lacking(has)
 			if worker == "" {
 				return e, lack, nil
@@ -163,7 +163,8 @@ func (env *Env) kernelCapabilities(i engine.Info) (list []Capability) {
 	if i.Kind == promise.Process {
 		return nil
 	}
-	for k, f := range i.Kernels(env.Settings.Kernels) {
+	for _, k := range []workshop.Kernel{workshop.KernelSandboxed, workshop.KernelVM} {
+		f := i.Kernel(k, env.Settings.Kernels, func() compose.KernelFacts { return machinesUnseen })
 		c := Capability{Name: kernelCapability + string(k), Held: f.Mechanism != "", Meaning: cmp.Or(f.Why, "workers with it run on "+string(f.Mechanism))}
 		if k == workshop.KernelSandboxed { // of vm it would be another kernel
 			c.Do = f.Do

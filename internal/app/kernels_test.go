@@ -95,7 +95,7 @@ func TestAutoByKernels(t *testing.T) {
 			"hint: docker: install gVisor's runsc, write `\"runtimes\"", "sudo systemctl restart docker",
 		}},
 		{"sandboxed, no Docker", []workshop.Worker{sandboxed}, kernelEngineFake{err: errors.New("silence")}, "", "", []string{"docker: silence", "namespace: s can't have kernel sandboxed"}},
-		{"one of two", []workshop.Worker{sandboxed, vm}, kernelEngineFake{info: with}, "", "", []string{"docker: v can't have kernel vm: no engine gives a worker a virtual machine yet", "namespace: s can't"}},
+		{"one of two", []workshop.Worker{sandboxed, vm}, kernelEngineFake{info: with}, "", "", []string{"docker: v can't have kernel vm: this engine gives no worker a virtual machine", "namespace: s can't"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			env := testEnv(&Env{Lookup: func(string) (string, bool) { return "", false }}, io.Discard)

@@ -137,6 +137,8 @@ type Project struct {
 	// NotChecked reports whether a source was not searched to its end. Only after
 	// Prepare.
 	NotChecked bool
+	// emulated: virtual machines of it that run have no KVM ([Project.startedLike]).
+	emulated bool
 	// modelOf is the project whose model's room it is, which has that file alone; empty: it
 	// is none.
 	modelOf string

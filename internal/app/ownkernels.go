@@ -12,8 +12,12 @@ import (
 // sayOwnKernels says what is held differently for workers with a kernel of their own that the
 // plan starts.
 func (env *Env) sayOwnKernels(plan *engine.Plan) {
-	var workers []string
+	var workers, machines []string
+	emulated := false
 	for _, s := range plan.Steps {
+		if m := plan.Compiled.Machine(s.Service); m != nil && s.Op == engine.OpStartContainer {
+			machines, emulated = appendNew(machines, s.Service), emulated || m.Emulated
+		}
 		own := plan.Compiled.Roles[s.Service] == compose.RoleWorker && plan.Compiled.Project.Services[s.Service].Runtime == compose.GVisorRuntime
 		if s.Op == engine.OpStartContainer && own {
 			workers = appendNew(workers, s.Service)
@@ -23,6 +27,13 @@ func (env *Env) sayOwnKernels(plan *engine.Plan) {
 		slices.Sort(workers)
 		env.say("%s: the kernel is gVisor's, on which these are held differently: %s; `workshop explain B28` and the others say how",
 			WorkersText(workers), strings.Join(promise.Differently(), ", "))
+	}
+	if len(machines) > 0 {
+		slices.Sort(machines)
+		env.say("%s: in a virtual machine, which is a preview", WorkersText(machines))
+	}
+	if emulated {
+		env.warn("%s: emulated, without KVM: emulation is not a boundary (B13 is not held)", WorkersText(machines))
 	}
 }
 

@@ -41,7 +41,7 @@ func (env *Env) prepare(ctx context.Context, e engine.Engine, c *Project, said b
 	if err := refuse(c, info); err != nil {
 		return nil, err
 	}
-	o := env.factsOptions(c, info)
+	o := env.factsOptions(ctx, c, info)
 	if o.InitImage, o.InitVolume, err = e.InitNames(ctx); err != nil {
 		return nil, EngineError(err)
 	}
@@ -100,7 +100,7 @@ func withFacts(ctx context.Context, c *Project, o facts.Options) (*Project, diag
 	return &ready, append(list, more...).Sorted()
 }
 
-func (env *Env) factsOptions(c *Project, info engine.Info) facts.Options {
+func (env *Env) factsOptions(ctx context.Context, c *Project, info engine.Info) facts.Options {
 	o := facts.Options{
 		Workshop: c.Workshop, Compiled: c.Compiled, Project: c.Name, ProjectDir: c.Dir,
 		Lookup: env.Lookup, Home: env.Home, UID: os.Getuid(), GID: os.Getgid(),
@@ -108,7 +108,7 @@ func (env *Env) factsOptions(c *Project, info engine.Info) facts.Options {
 		DefaultRuntime: info.DefaultRuntime, UserRuntimes: env.Settings.Runtimes,
 		SecretsOnDisk: env.Settings.SecretsOnDisk, EngineDirs: info.Own,
 	}
-	o.Kernels = info.Kernels(env.Settings.Kernels)
+	o.Kernels = env.kernels(ctx, &info, kernelsOf(c.Workshop), env.Emulate || c.emulated)
 	if c.modelOf != "" {
 		o.DataDir = env.DataDir()
 	}

@@ -93,7 +93,7 @@ func (env *Env) reload(ctx context.Context, reset bool) (*Reloaded, error) {
 	case len(seen.Containers) == 0:
 		return nil, notUp(c.ProjectRef)
 	}
-	ready, err := env.Prepare(ctx, e, c)
+	ready, err := env.Prepare(ctx, e, c.startedLike(ctx, e))
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func TestRuntimesOfTheUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := a.factsOptions(&Project{Source: &Source{Workshop: &workshop.Workshop{}}, Compiled: &compose.Compiled{}}, engine.Info{DefaultRuntime: "nvidia"})
+	o := a.factsOptions(t.Context(), &Project{Source: &Source{Workshop: &workshop.Workshop{}}, Compiled: &compose.Compiled{}}, engine.Info{DefaultRuntime: "nvidia"})
 	if want := []string{"runsc", "kata"}; !slices.Equal(o.UserRuntimes, want) || o.DefaultRuntime != "nvidia" {
 		t.Errorf("got %v and %q, want %v and nvidia", o.UserRuntimes, o.DefaultRuntime, want)
 	}

@@ -97,7 +97,7 @@ func (r *Running) collect(ctx context.Context, c *Project) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := r.env.factsOptions(c, info)
+	o := r.env.factsOptions(ctx, c.startedLike(ctx, r), info)
 	if o.InitImage, o.InitVolume, err = r.InitNames(ctx); err != nil {
 		return nil, err
 	}

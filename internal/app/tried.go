@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/doctor"
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
@@ -45,7 +46,7 @@ func textsOf(r DoctorReport, group string, names ...string) string {
 }
 
 func (env *Env) triedGVisor(i engine.Info) string {
-	if f := i.Kernels(env.Settings.Kernels)[workshop.KernelSandboxed]; f.Mechanism == "" {
+	if f := i.Kernel(workshop.KernelSandboxed, env.Settings.Kernels, func() compose.KernelFacts { return machinesUnseen }); f.Mechanism == "" {
 		return "no: " + f.Why
 	}
 	return "registered"

@@ -109,6 +109,9 @@ func (v *verification) choose(ctx context.Context) error {
 		case w == nil:
 			v.env.warn("worker %s isn't in %s, and not verified: `workshop up` removes it", Printable(c.Service), v.view.File)
 			continue
+		case c.Machine != "":
+			v.env.warn("worker %s is in a virtual machine, and not verified: what holds it is not tried yet", c.Service)
+			continue
 		}
 		x := v.worker(w, ready, c.Started)
 		x.NotHeld, x.Changed, x.Replaced = c.NotHeld, len(changed) > 0, c.Replaced
@@ -140,7 +143,7 @@ func (v *verification) facts(ctx context.Context) *Project {
 	if err != nil {
 		return nil
 	}
-	o := v.env.factsOptions(v.view.c, info)
+	o := v.env.factsOptions(ctx, v.view.c.startedLike(ctx, v.running), info)
 	if o.InitImage, o.InitVolume, err = v.running.InitNames(ctx); err != nil {
 		return nil
 	}

@@ -253,6 +253,9 @@ type Container struct {
 	Networks, NetworkIDs []string
 	// Volumes are the names of the volumes that it mounts, if the engine reports them.
 	Volumes []string
+	// Machine is what its virtual machine is made of ([compose.LabelMachine]); empty: it is
+	// none.
+	Machine string
 	// NotHeld are the promises that the user waived when it was created: B5 by
 	// --without-limits.
 	NotHeld []string

@@ -6,27 +6,21 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/promise"
 	"github.com/llmdo/workshop/workshop"
 )
 
-// Kernels say how the engine gives workers each kernel other than this machine's: by the first
+// Kernel says how the engine gives workers a kernel other than this machine's: by the first
 // of the mechanisms that the user's settings name for it, and that the engine has. A kernel
-// that they don't name has all of [compose.Mechanisms].
-func (i *Info) Kernels(settings map[workshop.Kernel][]compose.Mechanism) map[workshop.Kernel]compose.KernelFacts {
-	out := map[workshop.Kernel]compose.KernelFacts{}
-	for _, k := range []workshop.Kernel{workshop.KernelSandboxed, workshop.KernelVM} {
-		by, narrowed := settings[k]
-		if !narrowed {
-			by = compose.Mechanisms(k)
-		}
-		out[k] = i.kernel(k, by)
+// that they don't name has all of [compose.Mechanisms]. machines says how this machine makes
+// virtual machines, and is asked only where they may be needed.
+func (i *Info) Kernel(k workshop.Kernel, settings map[workshop.Kernel][]compose.Mechanism, machines func() compose.KernelFacts) (f compose.KernelFacts) {
+	by, narrowed := settings[k]
+	if !narrowed {
+		by = compose.Mechanisms(k)
 	}
-	return out
-}
-
-func (i *Info) kernel(k workshop.Kernel, by []compose.Mechanism) (f compose.KernelFacts) {
 	for _, m := range by {
-		has := i.mechanism(m)
+		has := i.mechanism(m, machines)
 		if has.Mechanism != "" {
 			return has
 		}
@@ -43,12 +37,20 @@ func (i *Info) kernel(k workshop.Kernel, by []compose.Mechanism) (f compose.Kern
 }
 
 // mechanism says whether the engine has one.
-func (i *Info) mechanism(m compose.Mechanism) compose.KernelFacts {
-	if m == compose.MechanismGVisor {
+func (i *Info) mechanism(m compose.Mechanism, machines func() compose.KernelFacts) compose.KernelFacts {
+	switch {
+	case m == compose.MechanismGVisor:
 		return i.gvisor()
+	case i.Kind != promise.Namespace:
+		return compose.KernelFacts{Why: "this engine gives no worker a virtual machine", Do: UseNamespaces}
+	case i.Arch != "amd64":
+		return compose.KernelFacts{Why: "virtual machines are there for amd64 alone, not for " + i.Arch, Do: "write `kernel: sandboxed`, or `kernel: host` if this machine's will do"}
 	}
-	return compose.KernelFacts{Why: "no engine gives a worker a virtual machine yet", Do: "write `kernel: sandboxed`, or `kernel: host` if this machine's will do"}
+	return machines()
 }
+
+// UseNamespaces is what to do on an engine that has no virtual machines.
+const UseNamespaces = "use namespaces: `--engine namespace`"
 
 func mechanismList(all []compose.Mechanism) string {
 	names := make([]string, len(all))

@@ -27,7 +27,9 @@ type Asked struct {
 	Mounts []AskedMount
 	// NoSetuid: all of them are nosuid and nodev.
 	NoSetuid bool
-	Shm      int64 // size of /dev/shm in bytes; 0: any
+	// Devices besides those that every container has, by their names in /dev.
+	Devices []string
+	Shm     int64 // size of /dev/shm in bytes; 0: any
 	// Limits of control groups; 0 and, of Swap, -1: none is asked for. Nil: the user
 	// accepts that there are none.
 	Limits  *made.Limits

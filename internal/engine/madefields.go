@@ -174,7 +174,7 @@ func namespace(kind string) func(*comparison) (string, string) {
 
 func (c *comparison) devices() (string, string) {
 	found := slices.DeleteFunc(slices.Clone(c.r.Devices), func(d string) bool { return slices.Contains(HarmlessDevices, d) })
-	return "", strings.Join(found, " ")
+	return strings.Join(c.Devices, " "), strings.Join(found, " ")
 }
 
 func (c *comparison) unmasked() (string, string) { return "", strings.Join(c.r.Unmasked, " ") }

@@ -60,7 +60,7 @@ var rows = []row{
 	{"B10", "published at the guard", "the supervisor listens and passes the socket to the guard", ""},
 	{"B11", "files of the worker's uid on a memory file system", "files of the worker's uid on a memory file system", ""},
 	{"B12", "the worker init, from the tool volume", "the worker init, from the tool directory; if the supervisor is killed, the kernel ends all", ""},
-	{"B13", "gVisor's runtime, and after the start its boot id and flags; vm is refused", "sandboxed and vm are refused", ""},
+	{"B13", "gVisor's runtime, and after the start its boot id and flags; vm is refused", "a virtual machine on KVM that is the processor's own, for vm and sandboxed; a preview. Not held with --emulate, which `up` and `ps` say", ""},
 	{"B20", "network_mode none", "a network namespace that never gets another interface", ""},
 	{"B21", "a room without a guard is closed", "a room without a guard is closed, without its supervisor gone", ""},
 	{"B22", "no capability in the worker; the guard's ports are below 1024", "no capability in the worker; the guard's ports are below 1024", ""},

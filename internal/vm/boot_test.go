@@ -184,7 +184,7 @@ func TestBoots(t *testing.T) {
 	if a.QEMU == nil || a.Kit == nil || a.Kit.Kernel != made.Kit.Kernel || a.Ready <= 0 {
 		t.Fatalf("got %+v", a)
 	}
-	t.Logf("QEMU %s, %d files, %d MB; kernel %s; ready after %v", a.QEMU.Version, a.QEMU.Files, a.QEMU.Size>>20, a.Kit.Kernel.Release, a.Ready.Round(time.Millisecond))
+	t.Logf("QEMU %s, %d files, %d MB; kernel %s; ready after %v", a.QEMU.Version, len(a.QEMU.Files), a.QEMU.Size>>20, a.Kit.Kernel.Release, a.Ready.Round(time.Millisecond))
 	m, err := monitor.Boot(t.Context(), spec(t, init, nil), time.Minute)
 	if err != nil {
 		t.Fatal(err)

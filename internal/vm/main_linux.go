@@ -28,16 +28,18 @@ const usage = `usage: workshop-vm qemu [--emulate]
        workshop-vm kvm
        workshop-vm kit --tree DIR [--release RELEASE] --dir DIR
        workshop-vm check --kit DIR --init FILE [--emulate]
+       workshop-vm machine --kit DIR [--emulate]
        workshop-vm run FILE
        workshop-vm files
 `
 
 // commands by name.
 var commands = map[string]func(ctx context.Context, args []string, stderr io.Writer) (report.Answer, error){
-	"qemu":  findQEMU,
-	"kvm":   proveKVM,
-	"kit":   makeKit,
-	"check": check,
+	"qemu":    findQEMU,
+	"kvm":     proveKVM,
+	"kit":     makeKit,
+	"check":   check,
+	"machine": machine,
 }
 
 // programs run in a worker's container. What they print is for its supervisor.

@@ -94,7 +94,7 @@ func (a verbs) vmStep(step app.VMStep) {
 }
 
 func qemuText(q *report.QEMU) string {
-	return fmt.Sprintf("QEMU %s: %s, %d files, sha256 %.12s", app.Printable(q.Version), q.Path, q.Files, q.SHA256)
+	return fmt.Sprintf("QEMU %s: %s, %d files, sha256 %.12s", app.Printable(q.Version), q.Path, len(q.Files), q.SHA256)
 }
 
 func kitText(answer report.Answer) string {

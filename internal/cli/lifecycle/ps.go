@@ -107,7 +107,7 @@ func (a verbs) psTable(entries []app.ContainerStatus) error {
 	w := a.Table()
 	// What a flag or a setting gave up isn't in the file, so it has a column.
 	waived := slices.ContainsFunc(entries, func(p app.ContainerStatus) bool {
-		return slices.Contains(p.NotHeld, "B5") || slices.Contains(p.NotHeld, "B6")
+		return slices.Contains(p.NotHeld, "B5") || slices.Contains(p.NotHeld, "B6") || slices.Contains(p.NotHeld, "B13")
 	})
 	heading := "SERVICE\tROLE\tSTATE\tNETWORK\tENGINE\tPORTS"
 	if waived {
@@ -151,7 +151,7 @@ func (a verbs) psNotes(ctx context.Context, s *app.Status) {
 	if len(s.Containers) == 0 {
 		a.Say("project %s is not up", s.Name)
 	}
-	var open, composed, unlimited, named, stale, ports []string
+	var open, composed, unlimited, named, emulated, stale, ports []string
 	ended := false
 	for _, p := range s.Containers {
 		if !s.Can.Contained { // of which every command warns
@@ -169,6 +169,9 @@ func (a verbs) psNotes(ctx context.Context, s *app.Status) {
 		}
 		if p.Role == compose.RoleWorker.String() && slices.Contains(p.NotHeld, "B6") {
 			named = append(named, p.Service)
+		}
+		if p.Role == compose.RoleWorker.String() && slices.Contains(p.NotHeld, "B13") {
+			emulated = append(emulated, p.Service)
 		}
 		if p.NetworkStale {
 			stale = append(stale, p.Service)
@@ -200,6 +203,9 @@ func (a verbs) psNotes(ctx context.Context, s *app.Status) {
 	}
 	if len(named) > 0 {
 		a.Say("cgroups of version 1 on podman: %s can see the names of their cgroups (a part of B6)", strings.Join(named, ", "))
+	}
+	if len(emulated) > 0 {
+		a.Say("emulated: %s: without KVM a virtual machine is not a boundary (B13 is not held)", strings.Join(emulated, ", "))
 	}
 	if text := app.UntoldText(s.Observed, ""); text != "" {
 		a.Say("%s", text)

@@ -12,7 +12,7 @@ import (
 // upOptions are the flags of up.
 type upOptions struct {
 	dryRun, yes, strict bool
-	offline             bool
+	offline, emulate    bool
 	acceptWatched       string
 	learn               learnOptions
 }
@@ -77,6 +77,7 @@ refused in continuous integration, and for workers with secrets unless --with-se
 	f.Bool("secrets-on-disk", false, "keep secrets on disk until down, where there is no memory file system")
 	command.FrozenFlag(cmd)
 	command.CredentialFlags(cmd)
+	f.BoolVar(&o.emulate, "emulate", false, "run virtual machines without KVM for tests: that is not a boundary (B13)")
 	f.Bool("without-limits", false, "go on where this machine enforces no limits of memory, cpu and processes (B5)")
 	f.BoolVarP(&detach, "detach", "d", false, "accepted as in Compose, and what up always does")
 	return cmd
@@ -84,7 +85,7 @@ refused in continuous integration, and for workers with secrets unless --with-se
 
 func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upOptions) error {
 	a.Warnings = app.WarnNew
-	a.Offline = o.offline
+	a.Offline, a.Emulate = o.offline, o.emulate
 	compile := a.CompileToRun
 	if o.dryRun {
 		compile = a.Compile
@@ -94,6 +95,9 @@ func (a verbs) up(ctx context.Context, cmd *cobra.Command, names []string, o upO
 		return err
 	}
 	if err := c.CheckWorkers(names); err != nil {
+		return err
+	}
+	if err := a.RefuseEmulation(c.Source); err != nil {
 		return err
 	}
 	if o.learn.on {

@@ -178,6 +178,11 @@ func ignoreGone(err error) error {
 }
 
 func (r *run) create(ctx context.Context, s engine.Step) error {
+	if r.p.Compiled.Machine(s.Service) != nil {
+		if err := r.e.writeGuestInit(); err != nil {
+			return fmt.Errorf("workshop-init can't be written to the cache: %w", err)
+		}
+	}
 	c, err := translate(r.p.Desired, s.Service, r.machine)
 	if err != nil {
 		return err

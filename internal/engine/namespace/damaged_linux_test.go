@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/llmdo/workshop/firewall"
 	"github.com/llmdo/workshop/internal/engine"
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 	"github.com/llmdo/workshop/workshop"
 )
 
@@ -103,7 +105,7 @@ func TestRealDamagedState(t *testing.T) {
 
 // another is a state file as another version may write it.
 func another(was []byte) []byte {
-	text := strings.Replace(string(was), `"version":1`, `"version":2`, 1)
+	text := strings.Replace(string(was), fmt.Sprintf(`"version":%d`, spec.Version), `"version":99`, 1)
 	return []byte(strings.Replace(text, `"volumes":`, `"things":`, 1))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/image"
 	"github.com/llmdo/workshop/internal/image/reference"
+	"github.com/llmdo/workshop/internal/vm/root"
 )
 
 // imageID returns the ID of an image, "" if there is none. For workshop-init's it
@@ -70,7 +71,7 @@ func (e *Engine) imageOf(ctx context.Context) func(string) (workerImage, error) 
 			return workerImage{}, err
 		}
 		if img == nil {
-			return workerImage{}, errors.New("image " + ref + " is not in the store: run `workshop up` again")
+			return workerImage{}, missingImage(ref)
 		}
 		dir, err := filepath.EvalSymlinks(img.RootFS)
 		if err != nil {
@@ -81,6 +82,29 @@ func (e *Engine) imageOf(ctx context.Context) func(string) (workerImage, error) 
 			workingDir: img.Config.WorkingDir, volumes: img.Config.Volumes,
 		}, nil
 	}
+}
+
+// diskOf returns the function by which a translation gets the root file systems of virtual
+// machines. One is made at the first call for an image, and kept with it.
+func (e *Engine) diskOf(ctx context.Context) func(string) (string, error) {
+	return func(ref string) (string, error) {
+		img, err := e.lookUp(ctx, ref)
+		if err != nil {
+			return "", err
+		}
+		if img == nil {
+			return "", missingImage(ref)
+		}
+		store, err := e.store()
+		if err != nil {
+			return "", err
+		}
+		return root.Of(ctx, store, img)
+	}
+}
+
+func missingImage(ref string) error {
+	return errors.New("image " + ref + " is not in the store: run `workshop up` again")
 }
 
 // pendingImage is for checking a project before its images are pulled.

@@ -92,13 +92,13 @@ func limitsFromHere(ctx context.Context, c *client.Client, service string) (*mad
 	return l, nil
 }
 
-var composeRoles = map[spec.Role]compose.Role{spec.Worker: compose.RoleWorker, spec.Room: compose.RoleRoom, spec.Guard: compose.RoleGuard}
+var composeRoles = map[spec.Role]compose.Role{spec.Worker: compose.RoleWorker, spec.Room: compose.RoleRoom, spec.Guard: compose.RoleGuard, spec.Outlet: compose.RoleOutlet}
 
 // madeAsked is what was asked for by a spec.
 func (r *run) madeAsked(k *spec.Container) (engine.Asked, error) {
 	a := engine.Asked{
 		Role: composeRoles[k.Role], UID: strconv.FormatUint(uint64(k.Process.UID), 10), GID: strconv.FormatUint(uint64(k.Process.GID), 10),
-		NoSetuid: true, Shm: k.Limits.Shm, Rlimits: map[string][2]uint64{}, MachineNetwork: k.Network.Mode == spec.NetHost,
+		NoSetuid: true, Devices: k.Devices, Shm: k.Limits.Shm, Rlimits: map[string][2]uint64{}, MachineNetwork: k.Network.Mode == spec.NetHost,
 	}
 	if r.e.rootless {
 		a.UIDMap, a.GIDMap, a.Unmapped = a.UID+" "+a.UID+" 1", a.GID+" "+a.GID+" 1", true

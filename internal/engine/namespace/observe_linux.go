@@ -135,7 +135,7 @@ func (e *Engine) observed(project string, s api.Seen, all map[string]api.Seen) e
 	out := engine.Container{
 		ID: l[labelID], Name: c.Name, Service: c.Service, Role: string(c.Role), Image: c.Image, ImageID: c.ImageID,
 		ConfigHash: l[compose.LabelConfigHash], State: string(s.State), ExitCode: s.ExitCode, Started: s.Started,
-		Directory: engine.ProjectDirectory(l), NetworkOf: l[labelNetworkOf], Networks: strings.Fields(l[labelNetworks]),
+		Directory: engine.ProjectDirectory(l), NetworkOf: l[labelNetworkOf], Machine: l[compose.LabelMachine], Networks: strings.Fields(l[labelNetworks]),
 	}
 	if s.State == api.Running && c.Network.Mode == spec.NetJoin && !s.Joined.Equal(all[c.Network.Of].Started) {
 		out.NetworkOf += " before" // its room has been restarted since
@@ -145,6 +145,9 @@ func (e *Engine) observed(project string, s api.Seen, all map[string]api.Seen) e
 		if _, none := e.limits(); none == nil {
 			out.ConfigHash = "without limits" // now there are some
 		}
+	}
+	if compose.IsEmulated(out.Machine) {
+		out.NotHeld = append(out.NotHeld, "B13")
 	}
 	if s.State == api.Running && dialInGone(s) {
 		out.ConfigHash = "without its door"

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/initimage"
 	"github.com/llmdo/workshop/internal/lib/atomicfile"
+	"github.com/llmdo/workshop/internal/lib/boundedfile"
 )
 
 // The program is in its own directory, which workers have at /opt/workshop, with a
@@ -128,6 +130,36 @@ func (e *Engine) writeProgram(dir string) error {
 		return err
 	}
 	return atomicfile.Write(dir+".json", b, 0o600)
+}
+
+// guestDir ends the name of the directory with the program as guests have it.
+const guestDir = "-guest"
+
+// guestInit is the file of workshop-init for the guests of virtual machines, which is read
+// before one boots. No other container has it.
+func (e *Engine) guestInit() string {
+	dir, _, err := e.programDir()
+	if err != nil {
+		return "" // which whoever needs it finds out
+	}
+	return filepath.Join(dir+guestDir, programName)
+}
+
+// writeGuestInit makes sure that the cache has it.
+func (e *Engine) writeGuestInit() error {
+	data, err := e.init.Binary(arch) // its hash is checked
+	if err != nil {
+		return err
+	}
+	name := e.guestInit()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	if is, err := boundedfile.Read(name, int64(len(data))); err == nil && bytes.Equal(is, data) {
+		now := time.Now()
+		return os.Chtimes(filepath.Dir(name), now, now) // as [Engine.program] does
+	}
+	return atomicfile.Write(name, data, initimage.ReadableToolMode)
 }
 
 // executable refuses a file system that is mounted noexec.

@@ -114,8 +114,25 @@ func (r *run) createVolume(s engine.Step) error {
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, 0o755)); err != nil { // regardless of the umask
 		return err
 	}
+	if c.Roles[s.Key] == compose.RoleOutlet {
+		if err := r.e.giveOutlet(c, s.Key, dir); err != nil {
+			return err
+		}
+	}
 	o := engine.Object{Name: name, Labels: engine.VolumeLabels(c, s.Key)}
 	return r.e.changeObjects(r.p.Project, func(all *objects) { all.Volumes = engine.WithObject(all.Volumes, o) })
+}
+
+// giveOutlet gives the volume of an outlet to its user. Without root that is the caller.
+func (e *Engine) giveOutlet(c *compose.Compiled, outlet, dir string) error {
+	uid, gid, ok := numeric(c.Project.Services[outlet].User)
+	if !ok {
+		return fmt.Errorf("the user %q of %s is not uid:gid in numbers", c.Project.Services[outlet].User, outlet)
+	}
+	if e.rootless {
+		return nil
+	}
+	return os.Lchown(dir, int(uid), int(gid))
 }
 
 func (e *Engine) removeVolume(project, name string) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
@@ -13,7 +14,7 @@ import (
 
 // storedPromises are the promises of the settings of a container.
 var storedPromises = map[string]string{
-	"Process": "B12", "Root": "B3", "Mounts": "B7", "Files": "B23", "Network": "B20", "Sysctls": "B22", "Limits": "B5", "Rlimits": "B5",
+	"Process": "B12", "Root": "B3", "Mounts": "B7", "Files": "B23", "Devices": "B6", "Network": "B20", "Sysctls": "B22", "Limits": "B5", "Rlimits": "B5",
 	"Capabilities": "B1", "Seccomp": "B2", "Landlock": "B3", "OOMScore": "B5", "Restart": "B29", "Log": "B5", "Ports": "B10", "ImageID": "B46",
 }
 
@@ -51,11 +52,20 @@ func stored(e *client.StoredError) (out []engine.Difference, err error) {
 	return out, nil
 }
 
-// shown is a setting as JSON. The environment of a process may be secret.
+// shown is a setting as JSON. The environment of a process may be secret, and a file have it.
 func shown(field string, v reflect.Value) string {
-	if p, ok := v.Interface().(spec.Process); ok {
-		p.Env = nil
-		v = reflect.ValueOf(p)
+	switch x := v.Interface().(type) {
+	case spec.Process:
+		x.Env = nil
+		v = reflect.ValueOf(x)
+	case []spec.File:
+		x = slices.Clone(x)
+		for i := range x {
+			if x[i].Path == machineFile {
+				x[i].Data = ""
+			}
+		}
+		v = reflect.ValueOf(x)
 	}
 	text, err := json.Marshal(v.Interface())
 	if err != nil {

@@ -39,6 +39,13 @@ type machine struct {
 	firstPort int
 	// image returns an image; it isn't called for workshop-init's.
 	image func(ref string) (workerImage, error)
+	// disk returns the file with the root file system of an image that is there, for
+	// virtual machines.
+	disk func(ref string) (string, error)
+	// guestInit is the first program of their guests, a file.
+	guestInit string
+	// kvm refuses a worker whose user can't open that device; nil: it isn't looked at.
+	kvm func(service string, uid, gid uint32) error
 	// real resolves the symbolic links of a path.
 	real func(string) (string, error)
 }
@@ -68,7 +75,7 @@ func translate(d engine.Desired, service string, m machine) (*spec.Container, er
 	}
 	t := translation{d: d, c: d.Compiled, m: m, name: service, s: s, role: roles[d.Compiled.Roles[service]]}
 	if t.role == "" {
-		return nil, fmt.Errorf("service %s is not a worker, room or guard", service)
+		return nil, fmt.Errorf("service %s is not a worker, room, outlet or guard", service)
 	}
 	out, err := t.container()
 	if err != nil {
@@ -78,7 +85,7 @@ func translate(d engine.Desired, service string, m machine) (*spec.Container, er
 }
 
 var roles = map[compose.Role]spec.Role{
-	compose.RoleWorker: spec.Worker, compose.RoleRoom: spec.Room, compose.RoleGuard: spec.Guard,
+	compose.RoleWorker: spec.Worker, compose.RoleRoom: spec.Room, compose.RoleGuard: spec.Guard, compose.RoleOutlet: spec.Outlet,
 }
 
 // translation is one call of translate.
@@ -103,7 +110,7 @@ func (t *translation) container() (*spec.Container, error) {
 	}
 	for _, part := range []func() error{
 		t.root, t.user, t.process, t.mounts, t.tmpfs, t.coverVolumes, t.sortMounts,
-		t.network, t.ports, t.security, t.capabilities, t.limits, t.rlimits, t.life, t.log,
+		t.network, t.ports, t.security, t.capabilities, t.limits, t.rlimits, t.life, t.log, t.machine,
 	} {
 		if err := part(); err != nil {
 			return nil, err

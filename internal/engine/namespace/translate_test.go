@@ -49,7 +49,7 @@ func projects(t testing.TB) []string {
 }
 
 // compiled is a workshop on a machine where it can run.
-func compiled(t testing.TB, dir string) *compose.Compiled {
+func compiled(t testing.TB, dir string, also ...func(*compose.Facts)) *compose.Compiled {
 	t.Helper()
 	w, list := workshop.Load(t.Context(), os.DirFS(dir), "workshop.yaml", workshop.Options{
 		Home:   "/home/user",
@@ -87,6 +87,9 @@ func compiled(t testing.TB, dir string) *compose.Compiled {
 			f.SecretFiles[s.Name] = f.RuntimeDir + "/secret-" + s.Name
 		}
 	}
+	for _, change := range also {
+		change(&f)
+	}
 	c, list = compose.WithFacts(c, f)
 	if list.HasErrors() {
 		t.Fatal(list)
@@ -105,7 +108,11 @@ func sample(rootless bool) machine {
 				env: []string{"PATH=/opt/tool/bin:/usr/bin", "LANG=de_DE.UTF-8", "VERSION=1"}, user: "root", workingDir: "/srv", volumes: []string{"/data", "/tmp"},
 			}, nil
 		},
-		real: func(p string) (string, error) { return strings.Replace(p, "/bin", "/usr/bin", 1), nil },
+		disk: func(ref string) (string, error) {
+			return "/home/user/.cache/workshop/images/" + path.Base(ref) + ".erofs", nil
+		},
+		guestInit: "/home/user/.cache/workshop/init/2222-guest/workshop-init",
+		real:      func(p string) (string, error) { return strings.Replace(p, "/bin", "/usr/bin", 1), nil },
 	}
 	if rootless {
 		m.rootless, m.uid, m.gid, m.firstPort, m.files = true, 1000, 1000, 1024, 1<<20

@@ -97,7 +97,8 @@ func (t *translation) volume(m *spec.Mount, v *types.ServiceVolumeConfig) error 
 	if err := checkKnown("volume "+v.Source, config); err != nil {
 		return err
 	}
-	if v.Volume == nil || !v.Volume.NoCopy {
+	// What an outlet has is empty in its image, and belongs to its user on every engine.
+	if t.role != spec.Outlet && (v.Volume == nil || !v.Volume.NoCopy) {
 		return fmt.Errorf("volume %q at %s: volumes are never filled from the image", v.Source, v.Target)
 	}
 	name := engine.VolumeName(t.c.Project, v.Source)

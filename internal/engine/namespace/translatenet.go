@@ -29,8 +29,8 @@ func (t *translation) network() error {
 	of, joins := strings.CutPrefix(t.s.NetworkMode, types.ServicePrefix)
 	switch {
 	case joins:
-		if t.role != spec.Worker || t.c.RoomOf[t.name] != of || roles[t.c.Roles[of]] != spec.Room {
-			return fmt.Errorf("network_mode %q: only a worker joins a network, that of its own room", t.s.NetworkMode)
+		if t.role != spec.Worker && t.role != spec.Outlet || t.c.RoomOf[t.name] != of || roles[t.c.Roles[of]] != spec.Room {
+			return fmt.Errorf("network_mode %q: only a worker and its outlet join a network, that of their own room", t.s.NetworkMode)
 		}
 		n.Mode, n.Of = spec.NetJoin, of
 	case t.s.NetworkMode == "none" && t.role == spec.Room:

@@ -85,7 +85,7 @@ func TestTranslateRefusals(t *testing.T) {
 		}},
 		{"guard", "settings for the guard", other("guard", func(s *types.ServiceConfig) { s.Networks["default"] = &types.ServiceNetworkConfig{} })},
 		{"x", "no service", nil},
-		{"w", "not a worker, room or guard", func(_ *types.ServiceConfig, c *compose.Compiled) { delete(c.Roles, "w") }},
+		{"w", "not a worker, room, outlet or guard", func(_ *types.ServiceConfig, c *compose.Compiled) { delete(c.Roles, "w") }},
 		{"w", "needs the docker engine", of(func(s *types.ServiceConfig) { s.Build = &types.BuildConfig{Context: "."} })},
 		{"w", "must be read-only (B3)", of(func(s *types.ServiceConfig) { s.ReadOnly = false })},
 		{"room", "must be workshop-init's", other("room", func(s *types.ServiceConfig) { s.Image = "x" })},
@@ -143,9 +143,9 @@ func TestTranslateRefusals(t *testing.T) {
 		{"w", "exec and noexec", tmpfs("/x:size=1m,exec,noexec")},
 		{"w", "not absolute", tmpfs("x:size=1m")},
 
-		{"w", "only a worker joins", of(func(s *types.ServiceConfig) { s.NetworkMode = "service:guard" })},
-		{"w", "only a worker joins", of(func(s *types.ServiceConfig) { s.NetworkMode = "service:x" })},
-		{"room", "only a worker joins", other("room", func(s *types.ServiceConfig) { s.NetworkMode = "service:w" })},
+		{"w", "only a worker and its outlet join", of(func(s *types.ServiceConfig) { s.NetworkMode = "service:guard" })},
+		{"w", "only a worker and its outlet join", of(func(s *types.ServiceConfig) { s.NetworkMode = "service:x" })},
+		{"room", "only a worker and its outlet join", other("room", func(s *types.ServiceConfig) { s.NetworkMode = "service:w" })},
 		{"w", "network_mode \"host\"", of(func(s *types.ServiceConfig) { s.NetworkMode = "host" })},
 		{"w", "1 networks", of(func(s *types.ServiceConfig) {
 			s.NetworkMode, s.Networks = "", map[string]*types.ServiceNetworkConfig{"default": nil}

@@ -41,7 +41,7 @@ func FindQEMU(ctx context.Context, a config.Accelerator) (*report.QEMU, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &report.QEMU{Path: Program, Version: version, Files: len(c.Files), Size: c.Size, SHA256: c.SHA256}, nil
+	return &report.QEMU{Path: Program, Version: version, Files: c.Files, Size: c.Size, SHA256: c.SHA256}, nil
 }
 
 // Check proves that a kit boots on this machine with an init, workshop-init: with KVM of the

@@ -44,10 +44,10 @@ type File struct {
 type QEMU struct {
 	Path    string `json:"path"`
 	Version string `json:"version"`
-	// Files are how many files it consists of, and Size is their size in bytes.
-	Files  int    `json:"files"`
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"` // of all of them, hexadecimal
+	// Files are those that it consists of, by absolute paths, and Size is their size in bytes.
+	Files  []string `json:"files"`
+	Size   int64    `json:"size"`
+	SHA256 string   `json:"sha256"` // of all of them, hexadecimal
 }
 
 // Answer is what a command of workshop-vm found, as far as it came.

@@ -55,6 +55,11 @@ func checkProcess(c *spec.Container) error {
 	if n := len(c.Seccomp); n == 0 || n%8 != 0 || n > 8*4096 { // struct sock_filter, BPF_MAXINSNS
 		return fmt.Errorf("a seccomp filter of %d bytes is not valid", n)
 	}
+	for _, name := range c.Devices {
+		if name != kvmDevice || c.Role != spec.Worker {
+			return fmt.Errorf("a %s can't have the device %q (B6)", c.Role, name)
+		}
+	}
 	if c.OOMScore < -1000 || c.OOMScore > 1000 {
 		return fmt.Errorf("oom_score_adj %d is not between -1000 and 1000", c.OOMScore)
 	}

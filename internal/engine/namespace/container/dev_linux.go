@@ -25,7 +25,7 @@ func (s *stage) dev() error {
 		return fmt.Errorf("/dev: %w", err)
 	}
 	s.devDir = fd
-	for _, name := range devices {
+	for _, name := range append(devices[:len(devices):len(devices)], s.c.Devices...) {
 		if err := s.device(name); err != nil {
 			return fmt.Errorf("/dev/%s: %w", name, err)
 		}

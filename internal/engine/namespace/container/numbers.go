@@ -13,3 +13,6 @@ var rlimits = map[string]int{
 	"cpu": 0, "fsize": 1, "data": 2, "stack": 3, "core": 4, "rss": 5, "nproc": 6, "nofile": 7, "memlock": 8,
 	"as": 9, "locks": 10, "sigpending": 11, "msgqueue": 12, "nice": 13, "rtprio": 14, "rttime": 15,
 }
+
+// kvmDevice is the one device besides the harmless ones, by which a virtual machine runs (B6).
+const kvmDevice = "kvm"

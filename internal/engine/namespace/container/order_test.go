@@ -37,6 +37,8 @@ func TestCheck(t *testing.T) {
 		"CAP_SYS_ADMIN":                  func(c *spec.Container) { c.Capabilities = []string{"CAP_SYS_ADMIN"} },
 		"0 bytes is not valid":           func(c *spec.Container) { c.Seccomp = nil },
 		"9 bytes is not valid":           func(c *spec.Container) { c.Seccomp = make([]byte, 9) },
+		"can't have the device \"mem\"":  func(c *spec.Container) { c.Role, c.Devices = spec.Worker, []string{"mem"} },
+		"a room can't have the device":   func(c *spec.Container) { c.Role, c.Devices = spec.Room, []string{"kvm"} },
 		"oom_score_adj":                  func(c *spec.Container) { c.OOMScore = 1001 },
 		"below the root":                 mount(spec.Mount{Type: spec.Tmpfs, Target: "/", Size: 1}),
 		"which every container gets":     mount(spec.Mount{Type: spec.Tmpfs, Target: "/proc/x", Size: 1}),

@@ -32,7 +32,7 @@ func check(c *spec.Container) error {
 		return fmt.Errorf("service %s: %s", c.Service, fmt.Sprintf(format, args...))
 	}
 	switch c.Role {
-	case spec.Worker, spec.Room, spec.Guard:
+	case spec.Worker, spec.Room, spec.Guard, spec.Outlet:
 	default:
 		return bad("unknown role %q", clip.Bytes(string(c.Role), maxText))
 	}

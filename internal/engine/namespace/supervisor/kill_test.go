@@ -215,7 +215,7 @@ func TestUnreadableState(t *testing.T) {
 		good, err := os.ReadFile(path)
 		w.must(err)
 		for _, text := range []string{
-			"", "{}", "null", string(good[:len(good)/2]), strings.Replace(string(good), `"version":1`, `"version":2`, 1),
+			"", "{}", "null", string(good[:len(good)/2]), strings.Replace(string(good), fmt.Sprintf(`"version":%d`, spec.Version), `"version":99`, 1),
 			strings.Replace(string(good), `"one"`, `"../x"`, 1), strings.Replace(string(good), `"exited"`, `"happy"`, 1),
 			strings.Replace(string(good), `{`, `{"more":1,`, 1),
 			string(good) + "x",

@@ -23,7 +23,7 @@ func TestMalformed(t *testing.T) {
 		for _, text := range []string{
 			"\n", "x\n", "{}\n", "null\n", "[]\n", `{"op":"nothing"}` + "\n", `{"op":"list","more":1}` + "\n", `{"op":"list"} {"op":"list"}` + "\n",
 			`{"op":"list","service":"a"}` + "\n", `{"op":"start"}` + "\n", `{"op":"start","service":"../a"}` + "\n", `{"op":"start","service":"."}` + "\n",
-			`{"op":"create"}` + "\n", `{"op":"create","container":{}}` + "\n", `{"op":"create","container":{"version":1,"service":"a"}}` + "\n",
+			`{"op":"create"}` + "\n", `{"op":"create","container":{}}` + "\n", `{"op":"create","container":{"version":2,"service":"a"}}` + "\n",
 			`{"op":"signal","service":"a"}` + "\n", `{"op":"hello","container":{}}` + "\n", "\x00\xff\n", strings.Repeat("[", 100000) + "\n",
 			strings.Repeat("x", api.MaxRequest+1) + "\n", `{"op":"` + strings.Repeat("x", 1<<20) + `"}` + "\n",
 		} {
@@ -49,7 +49,7 @@ func TestMalformed(t *testing.T) {
 			}
 		}
 		for _, change := range []func(*spec.Container){
-			func(c *spec.Container) { c.Version = 2 },
+			func(c *spec.Container) { c.Version++ },
 			func(c *spec.Container) { c.Network.Mode = spec.NetHost },
 			func(c *spec.Container) { c.Network = spec.Network{Mode: spec.NetJoin, Of: "one"} },
 			func(c *spec.Container) { c.Network.Of = "two" },
@@ -260,7 +260,7 @@ func TestLeaks(t *testing.T) {
 
 // FuzzDecode: what a client may send.
 func FuzzDecode(f *testing.F) {
-	b, err := json.Marshal(api.Request{Op: api.OpCreate, Container: &spec.Container{Version: 1, Service: "a", Role: spec.Worker}})
+	b, err := json.Marshal(api.Request{Op: api.OpCreate, Container: &spec.Container{Version: spec.Version, Service: "a", Role: spec.Worker}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func FuzzDecode(f *testing.F) {
 
 // FuzzState: what may stand in state.json.
 func FuzzState(f *testing.F) {
-	f.Add([]byte(`{"version":1,"containers":[{"container":{"version":1,"service":"a"},"state":"running","ready":true,"exit_code":0,"created":"2026-11-22T06:00:00Z"}]}`))
+	f.Add([]byte(`{"version":2,"containers":[{"container":{"version":2,"service":"a"},"state":"running","ready":true,"exit_code":0,"created":"2026-11-22T06:00:00Z"}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		f, err := readState(b)
 		if err != nil {

@@ -8,7 +8,7 @@ package spec
 import "time"
 
 // Version of the format. Programs of different versions refuse each other.
-const Version = 1
+const Version = 2
 
 // Container is one service of a project, ready to be started.
 type Container struct {
@@ -30,6 +30,9 @@ type Container struct {
 	// the root.
 	Files    []File `json:"files,omitempty"`
 	Hostname string `json:"hostname"`
+	// Devices of the machine besides the harmless ones that every container gets: "kvm", of a
+	// worker that is a virtual machine.
+	Devices []string `json:"devices,omitempty"`
 
 	Network Network `json:"network"`
 	// Sysctls of the network namespace, such as
@@ -65,6 +68,8 @@ const (
 	Worker Role = "worker"
 	Room   Role = "room"
 	Guard  Role = "guard"
+	// Outlet makes the connections of a worker whose kernel isn't this machine's.
+	Outlet Role = "outlet"
 )
 
 // Process is the container's main process.
