@@ -87,7 +87,7 @@ var busyImage = sync.OnceValues(func() (path string, err error) {
 			return "", err
 		}
 	}
-	f, err := os.CreateTemp("", "workshop-*.erofs")
+	f, err := os.CreateTemp(theKit.dir, "*.erofs") // which TestMain removes
 	if err != nil {
 		return "", err
 	}
