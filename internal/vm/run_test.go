@@ -244,7 +244,7 @@ func TestRunOutput(t *testing.T) {
 		if got := strings.Join(w.stdout.lines(), "|"); got != "NOTE of the guest|FAILED the guest says why" {
 			t.Errorf("it says %q", got)
 		}
-		if text := w.stderr.String(); !strings.Contains(text, "the guest powered off") {
+		if text := w.stderr.String(); !strings.Contains(text, "the guest powered off") && !strings.Contains(text, "the guest ended its carrier") { // the last on a slow machine
 			t.Errorf("it says %q on stderr", text)
 		}
 	})

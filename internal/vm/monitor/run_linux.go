@@ -210,6 +210,8 @@ func (r *monitor) ended() (code int, err error) {
 		err = fmt.Errorf("the file server ended: %v", r.files.cmd.ProcessState)
 	case state.Success():
 		err = errors.New("the guest powered off")
+	case r.machine.ours.Load():
+		err = fmt.Errorf("the guest ended its carrier, and was not powered off after %v", PowerOff)
 	default:
 		err = fmt.Errorf("QEMU ended: %v", state)
 	}
