@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,4 +159,25 @@ func TestVMRefused(t *testing.T) {
 	s.Env = append(env[:len(env):len(env)], "XDG_CONFIG_HOME="+s.TempDir())
 	refused("no kit", 4, "there is no kit for virtual machines: your settings have no vm_kit", "--emulate")
 	s.Env = env
+}
+
+// TestVMImage: the root of a worker with an image is a disk that is made of it once, and
+// read-only (B3).
+func TestVMImage(t *testing.T) {
+	scenario.OnlyNamespace(t, onlyThere)
+	s := scenario.At(t, "a worker in a virtual machine has the root of its image, which it can't write to", map[string]string{
+		"workshop.yaml":            strings.Replace(strings.Replace(smallest, "  container:\n", "  container:\n    kernel: vm\n", 1), "    - security-scanner\n", "", 1),
+		"workers/code-reviewer.md": "---\nname: code-reviewer\ndescription: Reviews code for quality\nallowed-tools: Read, Grep\n---\nYou are a code reviewer.\n",
+		"src/main.go":              "package main\n",
+	})
+	s.Env = scenario.VM(t)
+	importImage(t, s, "llm-do-worker:latest")
+	upInVM(s)
+	s.Sees("code-reviewer", "read /workspace/src/main.go -> ok", "write /workspace/src/x -> EROFS", "write /workspace/output/done text=done -> ok", "write /etc/new -> EROFS", "write /bin/tool -> EROFS|EACCES",
+		"interfaces -> lo", "connect 198.51.100.66:9000 -> ECONNREFUSED", "lookup allowed.example.org -> NXDOMAIN")
+	s.SeesBy("code-reviewer", "/bin/tool", "write /tmp/new -> ok")
+	if !slices.ContainsFunc(s.Containers()["code-reviewer"].Mounts, func(m scenario.Mount) bool { return m.Target == "/root.erofs" }) {
+		t.Error("its machine has no disk")
+	}
+	s.Expect(0, "down")
 }

@@ -176,6 +176,33 @@ func makeKit(_ context.Context, args []string, stderr io.Writer) (a report.Answe
 	return a, err
 }
 
+// found looks for all that a machine is made of.
+func found(ctx context.Context, dir string, by config.Accelerator) (p monitor.Processor, a report.Answer, err error) {
+	if p, a.Refused, err = processor(by); err != nil {
+		return p, a, err
+	}
+	if a.QEMU, err = monitor.FindQEMU(ctx, by); err != nil {
+		return p, a, err
+	}
+	k, err := kit.Open(dir)
+	if err == nil {
+		a.Kit, a.Dir = &k, dir
+	}
+	return p, a, err
+}
+
+// machine looks for all that a worker's machine is made of, and boots none.
+func machine(ctx context.Context, args []string, stderr io.Writer) (a report.Answer, err error) {
+	f := flag.NewFlagSet("machine", flag.ContinueOnError)
+	dir := f.String("kit", "", "directory of the kit")
+	accelerator := emulated(f)
+	if err := parse(f, args, stderr, dir); err != nil {
+		return a, err
+	}
+	_, a, err = found(ctx, *dir, accelerator())
+	return a, err
+}
+
 // check boots a guest of a kit.
 func check(ctx context.Context, args []string, stderr io.Writer) (a report.Answer, err error) {
 	f := flag.NewFlagSet("check", flag.ContinueOnError)
@@ -185,19 +212,10 @@ func check(ctx context.Context, args []string, stderr io.Writer) (a report.Answe
 	if err := parse(f, args, stderr, dir, init); err != nil {
 		return a, err
 	}
-	p, refused, err := processor(accelerator())
-	if err != nil {
-		a.Refused = refused
-		return a, err
-	}
-	if a.QEMU, err = monitor.FindQEMU(ctx, accelerator()); err != nil {
-		return a, err
-	}
-	k, err := kit.Open(*dir)
+	p, a, err := found(ctx, *dir, accelerator())
 	if err != nil {
 		return a, err
 	}
-	a.Kit, a.Dir = &k, *dir
 	a.Ready, err = monitor.Check(ctx, *dir, *init, accelerator(), p)
 	// A guest that doesn't start with KVM: what KVM is claimed to be isn't so.
 	a.Refused = err != nil && accelerator() == config.KVM && ctx.Err() == nil
