@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,27 @@ func TestVMLimits(t *testing.T) {
 	if now := lives(s)["worker"]; now != before {
 		t.Errorf("the worker is %s, was %s", now, before)
 	}
+}
+
+// TestVMManyFiles: a guest that has looked at more files than it may know at once finds others.
+func TestVMManyFiles(t *testing.T) {
+	scenario.OnlyNamespace(t, onlyThere)
+	s := machineInVM(t, "a worker in a virtual machine may walk through more files than its guest may know at once")
+	s.Write("workshop.yaml", strings.Replace(s.Read("workshop.yaml"), "memory: 640M", "memory: 384M", 1))
+	const files = 26_000 // it may know 24,576
+	for i := range files {
+		if err := os.WriteFile(filepath.Join(s.Dir, "out", strconv.Itoa(i)), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Chown()
+	upInVM(s)
+	for range 2 {
+		if d := s.Run("exec", "worker", "--", "sh", "-c", "ls -l /workspace/out | wc -l"); d.Code != 0 || d.Err != "" || d.Out != strconv.Itoa(files+2)+"\n" {
+			t.Errorf("got %d, %s, %s", d.Code, d.Out, d.Err)
+		}
+	}
+	s.Sees("worker", "write /workspace/out/last -> ok")
 }
 
 // TestVMPorts: a published port leads into the machine (B10).

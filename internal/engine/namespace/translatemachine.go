@@ -61,7 +61,7 @@ func (t *translation) machine() error {
 	if vm.Emulated {
 		m.Accelerator = config.TCG
 	}
-	m.Guest.Container = t.guest(m.MemoryMiB)
+	m.Guest.Container, m.Guest.Nodes = t.guest(m.MemoryMiB), m.Nodes
 
 	mounts := []spec.Mount{{Source: vm.Program, Target: machineProgram}, {Source: vm.Kit, Target: machineKit}}
 	for _, name := range vm.QEMU {

@@ -51,6 +51,8 @@ type Share struct {
 type Guest struct {
 	// Shares are the tags of the machine's shares, which are mounted at SharesDir/TAG.
 	Shares []string `json:"shares,omitempty"`
+	// Nodes is that of the machine: the guest forgets files before it knows as many.
+	Nodes int64 `json:"nodes,omitempty"`
 	// Container has its root at RootDir if the machine has an image, and the sources of its
 	// binds below SharesDir, or [Init]. Its network is the guest's, whatever it says; its limits
 	// of memory (as far as the guest has so much) and of processes are kept in the guest. Its

@@ -119,6 +119,7 @@ func (w *worker) start(text []byte) error {
 	if err := mountFiles(g.Shares, c.Root.Dir == config.RootDir); err != nil {
 		return err
 	}
+	go forget(g.Nodes)
 	if err := os.Mkdir(dialInDir, 0o755); err != nil {
 		return err
 	}
