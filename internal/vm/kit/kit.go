@@ -84,7 +84,12 @@ func (m *Made) Write(parent string) (dir string, err error) {
 	}
 	defer os.RemoveAll(temp)
 	for name, data := range m.files {
-		if err := os.WriteFile(filepath.Join(temp, name), data, 0o444); err != nil {
+		name = filepath.Join(temp, name)
+		err := os.WriteFile(name, data, 0o400)
+		if err == nil {
+			err = os.Chmod(name, 0o444) // whatever the umask: a worker's user reads it
+		}
+		if err != nil {
 			return "", err
 		}
 	}

@@ -33,9 +33,10 @@ func newOutput(stdout, stderr io.Writer) *output {
 	return o
 }
 
-// line takes a line. What a guest says its container is isn't handed on: who compares that
-// compares this process's.
+// line takes a line, without what could change a terminal: `logs` and `up` show it. What a guest
+// says its container is isn't handed on: who compares that compares this process's.
 func (o *output) line(h carrier.Head) {
+	h.Line = strings.Map(shown, h.Line)
 	if strings.HasPrefix(h.Line, made.Prefix) {
 		return
 	}
