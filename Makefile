@@ -27,7 +27,7 @@ NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
 SBOM        := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 DEADCODE    := golang.org/x/tools/cmd/deadcode@v0.51.0
 
-.PHONY: help build inits programs vm test test-engines test-engines-full test-user test-short test-race test-vm test-breaks test-verify cross vet lint bench soak dist generate verify demo model-test worker-image fuzz clean
+.PHONY: help build inits programs vm test test-engines test-engines-full test-user test-short test-race test-vm test-breaks test-verify cross vet lint bench bench-kvm soak dist generate verify demo model-test worker-image fuzz clean
 
 help: ## lists the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -104,6 +104,9 @@ lint: vet ## go vet, staticcheck, govulncheck, and no function that nothing call
 
 bench: build ## the rows of the speed table, beside their peers
 	scripts/with-engine $(GO) run ./bench
+
+bench-kvm: build ## the rows of a virtual machine with KVM, where the processor has it
+	$(GO) run ./bench -only kvm
 
 soak: build ## a guard under load, one of its rooms hostile, for FOR (default 10m), as root: what it uses must not grow; then commands are killed at random for KILLS (default 2m), and the next one must work
 	$(GO) run ./bench -only soak -for $(or $(FOR),10m)

@@ -19,12 +19,14 @@ import (
 	"github.com/llmdo/workshop/internal/session/audit"
 )
 
-// What a worker with a kernel of its own may take longer, in milliseconds.
-const (
-	kernelUp   = 150
-	kernelCall = 4
-	kernelGet  = 6
-)
+// ownKernel is a kernel that workers can have, beside this machine's, and what they may take
+// longer with it, in milliseconds; 0: no limit.
+type ownKernel struct {
+	name, other   string // "gVisor", "runc"
+	up, call, get float64
+}
+
+var gvisor = ownKernel{name: "gVisor", other: "runc", up: 150, call: 4, get: 6}
 
 // insideAtOnce is how often the program inside measures each time.
 const insideAtOnce = 20
@@ -50,17 +52,37 @@ func (b *bench) kernel() error {
 		return err
 	}
 	defer stop()
-	var sites []*kernelSite
-	for _, kernel := range []string{"sandboxed", "host"} {
-		s, err := b.kernelSite(kernel, host, original)
-		if err != nil {
-			return err
-		}
-		defer s.close()
-		sites = append(sites, s)
+	env := []string{"DOCKER_HOST=" + host, "XDG_STATE_HOME=" + filepath.Join(b.dir, "kernel-state")}
+	return b.besideHost(gvisor, kernelPlace{engine: "docker", kernel: "sandboxed", env: env, original: original,
+		connect: func() (engine.Engine, error) {
+			return docker.New(b.ctx, docker.Options{Host: host, Lookup: os.LookupEnv, Compared: engine.Compared{Dir: filepath.Join(b.dir, "kernel-state/workshop/projects")}})
+		}})
+}
+
+// kernelPlace is where two workers are made that differ in their kernel.
+type kernelPlace struct {
+	engine, kernel string
+	env            []string // of our programs
+	up             []string // flags of `up` that the kernel needs
+	original       string   // what the workers find in their workspace
+	connect        func() (engine.Engine, error)
+}
+
+// besideHost measures a worker with a kernel of its own beside the same one without.
+func (b *bench) besideHost(k ownKernel, at kernelPlace) error {
+	ours, err := b.kernelSite(at)
+	if err != nil {
+		return err
 	}
-	for _, part := range []func(ours, other *kernelSite) error{b.kernelUps, b.kernelCalls, b.kernelGets, b.kernelWork} {
-		if err := part(sites[0], sites[1]); err != nil {
+	defer ours.close()
+	at.kernel, at.up = "host", nil
+	other, err := b.kernelSite(at)
+	if err != nil {
+		return err
+	}
+	defer other.close()
+	for _, part := range []func(k ownKernel, ours, other *kernelSite) error{b.kernelUps, b.kernelCalls, b.kernelGets, b.kernelWork} {
+		if err := part(k, ours, other); err != nil {
 			return err
 		}
 	}
@@ -137,35 +159,35 @@ func (b *bench) kernelTree() (string, error) {
 type kernelSite struct {
 	room
 	work     worksite
-	workshop func(args ...string) func() error
+	up, down func() error
 }
 
 // kernelSite writes the workshop of a worker with a kernel, which isn't up.
-func (b *bench) kernelSite(kernel, host, original string) (*kernelSite, error) {
-	project := "bench-kernel-" + kernel
-	dir, state := filepath.Join(b.dir, project), filepath.Join(b.dir, "kernel-state")
-	s := &kernelSite{room: room{b: b, name: project, dir: dir}, work: worksite{name: "kernel: " + kernel, dir: filepath.Join(dir, "project")}}
+func (b *bench) kernelSite(at kernelPlace) (*kernelSite, error) {
+	project := "bench-kernel-" + at.kernel
+	dir := filepath.Join(b.dir, project)
+	s := &kernelSite{room: room{b: b, name: project, dir: dir}, work: worksite{name: "kernel: " + at.kernel, dir: filepath.Join(dir, "project")}}
 	if err := writeFiles(dir, map[string]string{
 		"workshop.yaml": fmt.Sprintf("workshop:\n  name: %s\n  container:\n    image: host\n    kernel: %s\n    network: {mode: restricted, allow: [allowed.example.org], dns: [%s]}\n"+
-			"    mounts: [\"./project:/workspace:rw\"]\n    workdir: /workspace\n    tmp: 2G\n    resources: {memory: 4G, cpu: 2}\n  workers: [%s]\n", project, kernel, testnet.DNS, toolsWorker),
+			"    mounts: [\"./project:/workspace:rw\"]\n    workdir: /workspace\n    tmp: 2G\n    resources: {memory: 4G, cpu: 2}\n  workers: [%s]\n", project, at.kernel, testnet.DNS, toolsWorker),
 		"workers/" + toolsWorker + ".md": "---\nname: " + toolsWorker + "\ndescription: Measures nothing itself.\nallowed-tools: Bash\n---\nYou are measured.\n",
 	}); err != nil {
 		return nil, err
 	}
 	// The worker runs as the owner of the project's directory.
-	if err := errors.Join(os.Chown(dir, benchUser, benchUser), b.copyWork(original, s.work.dir)); err != nil {
+	if err := errors.Join(os.Chown(dir, benchUser, benchUser), b.copyWork(at.original, s.work.dir)); err != nil {
 		return nil, err
 	}
-	env := []string{"DOCKER_HOST=" + host, "XDG_STATE_HOME=" + state}
-	s.workshop = func(args ...string) func() error {
+	workshop := func(args ...string) func() error {
 		return func() error {
-			_, err := b.timed(dir, env, b.workshop(), append([]string{"--engine", "docker"}, args...)...)
+			_, err := b.timed(dir, at.env, b.workshop(), append([]string{"--engine", at.engine}, args...)...)
 			return err
 		}
 	}
+	s.up, s.down = workshop(append([]string{"up"}, at.up...)...), workshop("down")
 	s.work.output = func(script string) (string, error) {
-		cmd := exec.CommandContext(b.ctx, b.workshop(), "--engine", "docker", "exec", toolsWorker, "--", "sh", script)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+		cmd := exec.CommandContext(b.ctx, b.workshop(), "--engine", at.engine, "exec", toolsWorker, "--", "sh", script)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), at.env...)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("%s: %s: %w\n%s", s.work.name, script, err, out)
@@ -179,34 +201,33 @@ func (b *bench) kernelSite(kernel, host, original string) (*kernelSite, error) {
 	if s.log, err = audit.Open(filepath.Join(b.dir, project+".jsonl"), project, nil); err != nil {
 		return nil, err
 	}
-	s.here, err = docker.New(b.ctx, docker.Options{Host: host, Lookup: os.LookupEnv, Compared: engine.Compared{Dir: filepath.Join(state, "workshop/projects")}})
+	s.here, err = at.connect()
 	return s, err
 }
 
 // added is a row of what a worker with a kernel of its own takes longer; limit 0: none.
-func (b *bench) added(what string, ours, other times, limit float64, note string) {
-	r := row{what: "gVisor: " + what + ", added", against: "to runc's " + number(other.median(), "ms"), ours: max(0, ours.median()-other.median()), unit: "ms",
-		note: strings.TrimSpace(fmt.Sprintf("a quarter takes up to %.2f ms, on runc %.2f ms%s", ours.p(25), other.p(25), note))}
+func (b *bench) added(k ownKernel, what string, ours, other times, limit float64, note string) {
+	r := row{what: k.name + ": " + what + ", added", against: "to " + k.other + "'s " + number(other.median(), "ms"), ours: max(0, ours.median()-other.median()), unit: "ms",
+		note: strings.TrimSpace(fmt.Sprintf("a quarter takes up to %.2f ms, on %s %.2f ms%s", ours.p(25), k.other, other.p(25), note))}
 	if limit > 0 {
-		r.against, r.other, r.limit = "its limit above runc's "+number(other.median(), "ms"), limit, 1
+		r.against, r.other, r.limit = "its limit above "+k.other+"'s "+number(other.median(), "ms"), limit, 1
 	}
 	b.add(r)
 }
 
 // kernelUps measures up of one worker to every gate passed, and leaves both up.
-func (b *bench) kernelUps(ours, other *kernelSite) error {
-	up, down := [2]func() error{ours.workshop("up"), other.workshop("up")}, [2]func() error{ours.workshop("down"), other.workshop("down")}
-	t, err := b.compete(max(11, b.rounds), contender{up[0], 1}, contender{down[0], 1}, contender{up[1], 1}, contender{down[1], 1})
+func (b *bench) kernelUps(k ownKernel, ours, other *kernelSite) error {
+	t, err := b.compete(max(11, b.rounds), contender{ours.up, 1}, contender{ours.down, 1}, contender{other.up, 1}, contender{other.down, 1})
 	if err != nil {
 		return err
 	}
-	b.added("up, 1 worker", t[0], t[2], kernelUp, "")
-	b.add(row{what: "gVisor: down, 1 worker", against: "the same on runc", ours: t[1].median(), other: t[3].median(), unit: "ms"})
-	return errors.Join(up[0](), up[1]())
+	b.added(k, "up, 1 worker", t[0], t[2], k.up, "")
+	b.add(row{what: k.name + ": down, 1 worker", against: "the same on " + k.other, ours: t[1].median(), other: t[3].median(), unit: "ms"})
+	return errors.Join(ours.up(), other.up())
 }
 
 // kernelCalls measures one call in an open session.
-func (b *bench) kernelCalls(ours, other *kernelSite) error {
+func (b *bench) kernelCalls(k ownKernel, ours, other *kernelSite) error {
 	var all []contender
 	for _, s := range []*kernelSite{ours, other} {
 		h, err := s.host(s.here)
@@ -230,19 +251,19 @@ func (b *bench) kernelCalls(ours, other *kernelSite) error {
 		return err
 	}
 	// What could be reached at all: no call is faster than its process.
-	b.added("floor: fork + exec inside", floor[0][0], floor[0][1], 0, "")
-	b.added("call of /bin/true", t[0], t[2], kernelCall, fmt.Sprintf("; p99 %.2f and %.2f ms; a ping %.2f and %.2f ms", t[0].p(99), t[2].p(99), t[1].median(), t[3].median()))
+	b.added(k, "floor: fork + exec inside", floor[0][0], floor[0][1], 0, "")
+	b.added(k, "call of /bin/true", t[0], t[2], k.call, fmt.Sprintf("; p99 %.2f and %.2f ms; a ping %.2f and %.2f ms", t[0].p(99), t[2].p(99), t[1].median(), t[3].median()))
 	return nil
 }
 
 // kernelGets measures requests from inside, through the guard.
-func (b *bench) kernelGets(ours, other *kernelSite) error {
+func (b *bench) kernelGets(k ownKernel, ours, other *kernelSite) error {
 	t, err := b.inside("get.sh", 2, ours, other)
 	if err != nil {
 		return err
 	}
 	lookup, first := t[0], t[1]
-	b.added("GET through the guard, connect + first byte", first[0], first[1], kernelGet,
+	b.added(k, "GET through the guard, connect + first byte", first[0], first[1], k.get,
 		fmt.Sprintf("; p99 %.2f and %.2f ms; the lookup before takes %.2f and %.2f ms", first[0].p(99), first[1].p(99), lookup[0].median(), lookup[1].median()))
 	return nil
 }
@@ -284,14 +305,14 @@ func (b *bench) inside(script string, columns int, sites ...*kernelSite) ([][]ti
 }
 
 // kernelWork measures real work.
-func (b *bench) kernelWork(ours, other *kernelSite) error {
-	for _, k := range kernelTasks {
-		t, err := b.compete(max(k.rounds, b.rounds), contender{ours.work.run(k.script), 1}, contender{other.work.run(k.script), 1})
+func (b *bench) kernelWork(k ownKernel, ours, other *kernelSite) error {
+	for _, task := range kernelTasks {
+		t, err := b.compete(max(task.rounds, b.rounds), contender{ours.work.run(task.script), 1}, contender{other.work.run(task.script), 1})
 		if err != nil {
 			return err
 		}
-		b.add(row{what: "gVisor: " + k.what, against: "the same on runc", ours: t[0].median(), other: t[1].median(), unit: "ms",
-			note: fmt.Sprintf("%.0f to %.0f ms, runc's %.0f to %.0f ms", t[0].p(0), t[0].p(100), t[1].p(0), t[1].p(100))})
+		b.add(row{what: k.name + ": " + task.what, against: "the same on " + k.other, ours: t[0].median(), other: t[1].median(), unit: "ms",
+			note: fmt.Sprintf("%.0f to %.0f ms, %s's %.0f to %.0f ms", t[0].p(0), t[0].p(100), k.other, t[1].p(0), t[1].p(100))})
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func main() {
 	b := &bench{}
 	flag.StringVar(&b.bin, "bin", "bin", "directory of the built programs")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of the engine scenarios")
-	only := flag.String("only", "", "parts to run, separated by commas: process, review, scale, network, updown, tools, namespace, podman, kernel, checks, run, work, many, size (default all of these), soak, kills")
+	only := flag.String("only", "", "parts to run, separated by commas: process, review, scale, network, updown, tools, namespace, podman, kernel, vm, checks, run, work, many, size (default all of these), soak, kills, kvm")
 	flag.DurationVar(&b.soakFor, "for", 10*time.Minute, "how long the parts soak and kills run")
 	sizes := flag.String("n", "1,5,20", "numbers of workers for up and down")
 	clean := flag.Bool("clean-build", false, "also measure a build with an empty cache (minutes)")
@@ -78,6 +78,7 @@ func (b *bench) run(only, sizes string, clean bool) (err error) {
 		{"namespace", func() error { return b.namespaces(sizes) }},
 		{"podman", func() error { return b.podman(sizes) }},
 		{"kernel", b.kernel},
+		{"vm", b.emulated},
 		{"checks", b.checks},
 		{"run", b.oneOff},
 		{"work", b.work},
@@ -85,10 +86,11 @@ func (b *bench) run(only, sizes string, clean bool) (err error) {
 		{"size", func() error { return b.sizes(clean) }},
 		{"soak", b.soak},
 		{"kills", b.kills},
+		{"kvm", b.kvm},
 	}
 	for _, p := range parts {
-		// These have no peer and take long: they run when they are asked for.
-		if (only != "" || p.name == "soak" || p.name == "kills") && !slices.Contains(strings.Split(only, ","), p.name) {
+		// These run when they are asked for: they take long, or need what few machines have.
+		if (only != "" || slices.Contains([]string{"soak", "kills", "kvm"}, p.name)) && !slices.Contains(strings.Split(only, ","), p.name) {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "bench: %s …\n", p.name)
