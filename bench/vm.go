@@ -18,8 +18,8 @@ import (
 // A virtual machine, emulated and with KVM. What `up` may take in all is 4 s and 0.6 s; the
 // limits are above a worker's on this machine's kernel, which takes about 0.05 s.
 var (
-	emulatedVM = ownKernel{name: "VM, emulated", other: "this kernel", up: 3950, call: 10}
-	kvmVM      = ownKernel{name: "VM, KVM", other: "this kernel", up: 550, call: 3}
+	emulatedVM = ownKernel{name: "VM, emulated", other: "this kernel", up: 3950, call: 10, ownExec: true}
+	kvmVM      = ownKernel{name: "VM, KVM", other: "this kernel", up: 550, call: 3, ownExec: true, work: kernelTasks}
 )
 
 // emulated measures a worker in a virtual machine without KVM.
@@ -59,7 +59,7 @@ func (b *bench) vm(k ownKernel, up ...string) error {
 	return b.besideHost(k, kernelPlace{engine: "namespace", kernel: "vm", env: env, up: up, original: original,
 		connect: func() (engine.Engine, error) {
 			state := filepath.Join(home, ".local/state/workshop")
-			return namespace.New(b.ctx, namespace.Options{StateDir: state, CacheDir: filepath.Join(home, ".cache/workshop"), Lookup: lookup,
+			return namespace.New(b.ctx, namespace.Options{StateDir: filepath.Join(state, "namespace"), CacheDir: filepath.Join(home, ".cache/workshop"), Lookup: lookup,
 				Compared: engine.Compared{Dir: filepath.Join(state, "projects")}})
 		}})
 }

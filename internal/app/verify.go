@@ -97,6 +97,7 @@ func (v *verification) choose(ctx context.Context) error {
 	}
 	changed, _ := v.env.changedFiles(v.view.c.Source)
 	ready := v.facts(ctx)
+	machines := false
 	for _, c := range v.seen.Containers {
 		if c.Role != compose.RoleWorker.String() || len(v.o.Workers) > 0 && !slices.Contains(v.o.Workers, c.Service) {
 			continue
@@ -111,6 +112,7 @@ func (v *verification) choose(ctx context.Context) error {
 			continue
 		case c.Machine != "":
 			v.env.warn("worker %s is in a virtual machine, and not verified: what holds it is not tried yet", c.Service)
+			machines = true
 			continue
 		}
 		x := v.worker(w, ready, c.Started)
@@ -120,7 +122,11 @@ func (v *verification) choose(ctx context.Context) error {
 		}
 		v.workers = append(v.workers, x)
 	}
-	if len(v.workers) == 0 {
+	switch {
+	case len(v.workers) > 0:
+	case machines:
+		return Fail(CodeFailed, "nothing was verified")
+	default:
 		return Fail(CodeFailed, "no worker of project %s runs", v.running.Name).Hint("start them with `workshop up`")
 	}
 	if len(changed) > 0 {
