@@ -12,6 +12,7 @@ import (
 	"github.com/llmdo/workshop/internal/carrier"
 	"github.com/llmdo/workshop/internal/carrier/link"
 	"github.com/llmdo/workshop/internal/carrier/mux"
+	"github.com/llmdo/workshop/internal/toolbox/dialin"
 )
 
 // Outlet returns a [Spec.Relay] that connects to the outlet in the worker's room.
@@ -51,10 +52,13 @@ type onward struct {
 	link  *link.Link
 	guest *mux.Mux
 	ports chan []byte // the last message of the outlet
+	// inward has one for each connection to a published port: who makes them can't take the
+	// streams that sessions need.
+	inward chan struct{}
 }
 
 func newOnward(dial func(context.Context) (io.ReadWriteCloser, error)) *onward {
-	o := &onward{ports: make(chan []byte, 1)}
+	o := &onward{ports: make(chan []byte, 1), inward: make(chan struct{}, carrier.MaxStreams-dialin.MaxSessions)}
 	o.link = link.New(link.Options{Dial: dial, Mux: mux.Config{Odd: true, Streams: carrier.MaxStreams, Message: o.message,
 		Accept: inbound, Serve: o.serveInbound}})
 	return o
@@ -79,6 +83,13 @@ func inbound(head []byte) error {
 }
 
 func (o *onward) serveInbound(s *mux.Stream) {
+	select {
+	case o.inward <- struct{}{}:
+		defer func() { <-o.inward }()
+	default:
+		_ = s.Reset()
+		return
+	}
 	if t, err := o.guest.Open(s.Head()); err == nil {
 		mux.Pass(s, t)
 	}
