@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 	"github.com/llmdo/workshop/internal/initimage"
 )
 
@@ -57,9 +59,9 @@ func otherVersion(s *scenario.Scenario, form bool) string {
 		if err != nil {
 			s.Fatal(err)
 		}
-		other := bytes.Replace(text, []byte("const Version = 1\n"), []byte("const Version = 2\n"), 1)
+		other := bytes.Replace(text, fmt.Appendf(nil, "const Version = %d\n", spec.Version), fmt.Appendf(nil, "const Version = %d\n", spec.Version+1), 1)
 		if bytes.Equal(other, text) {
-			s.Fatalf("%s has another version", inForm)
+			s.Fatalf("%s doesn't say its version", inForm)
 		}
 		instead(inForm, other)
 		build("init", append(initimage.BuildFlags(), "./cmd/workshop-init")...)
