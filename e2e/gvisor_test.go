@@ -36,6 +36,20 @@ func restrictedOnGVisor(t *testing.T, intent string) *scenario.Scenario {
 	return onGVisor(t, func() *scenario.Scenario { return scenario.New(t, "restricted", intent) })
 }
 
+// getPublished gets what is at a path of a published port.
+func getPublished(port string) func(path string) (string, error) {
+	return func(path string) (string, error) {
+		client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+		r, err := client.Get("http://127.0.0.1:" + port + path)
+		if err != nil {
+			return "", err
+		}
+		defer r.Body.Close()
+		b, err := io.ReadAll(r.Body)
+		return string(b), err
+	}
+}
+
 // closedOnGVisor are probes that are refused in every state of the room of a worker with
 // a network stack of its own. Where nobody accepts, it refuses by itself.
 var closedOnGVisor = []string{
@@ -146,16 +160,7 @@ func TestGVisorPublished(t *testing.T) {
 	if s == nil {
 		return
 	}
-	get := func(path string) (string, error) {
-		client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-		r, err := client.Get("http://127.0.0.1:" + port + path)
-		if err != nil {
-			return "", err
-		}
-		defer r.Body.Close()
-		b, err := io.ReadAll(r.Body)
-		return string(b), err
-	}
+	get := getPublished(port)
 	if body, err := get("/"); err == nil {
 		t.Errorf("nobody listens: %q", body)
 	}

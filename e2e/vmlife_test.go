@@ -3,15 +3,12 @@
 package e2e
 
 import (
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/llmdo/workshop/e2e/scenario"
 )
@@ -65,16 +62,7 @@ func TestVMPorts(t *testing.T) {
 	s := machineInVM(t, "a published port reaches a worker in a virtual machine, by the guard and the outlet")
 	upInVM(s)
 	port := strings.TrimPrefix(s.Env[len(s.Env)-1], "E2E_PORT=")
-	get := func(path string) (string, error) {
-		client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-		r, err := client.Get("http://127.0.0.1:" + port + path)
-		if err != nil {
-			return "", err
-		}
-		defer r.Body.Close()
-		b, err := io.ReadAll(r.Body)
-		return string(b), err
-	}
+	get := getPublished(port)
 	if body, err := get("/"); err == nil {
 		t.Errorf("nobody listens: %q", body)
 	}

@@ -17,6 +17,9 @@ type Kit struct {
 	Installed time.Time
 }
 
+// NewerKernel is how a kit gets a newer kernel.
+const NewerKernel = "unpack a newer package, then `workshop vm setup --kernel DIR`"
+
 // setUp is how a kit is made again.
 const setUp = "make it again: `workshop vm setup`"
 
@@ -30,7 +33,7 @@ func (k Kit) Finding(now time.Time) Finding {
 		f.Level, f.Do = Warning, setUp
 		f.Text += fmt.Sprintf(", which was built on %s; this machine has one of %s", k.Kernel.Date.Format(time.DateOnly), k.Installed.UTC().Format(time.DateOnly))
 	case old != "":
-		f.Level, f.Do = Warning, "unpack a newer package, then `workshop vm setup --kernel DIR`"
+		f.Level, f.Do = Warning, NewerKernel
 		f.Text += ": " + old
 	}
 	return f

@@ -114,7 +114,7 @@ func kitText(answer report.Answer) string {
 func oldKernel(k report.Kernel) string {
 	old := doctor.OldKernel(k, time.Now())
 	if old != "" {
-		old += ": unpack a newer package, then `workshop vm setup --kernel DIR`"
+		old += ": " + doctor.NewerKernel
 	}
 	return old
 }
