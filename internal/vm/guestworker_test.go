@@ -87,16 +87,14 @@ func TestGuestWorker(t *testing.T) {
 		}
 	})
 	t.Run("processes", func(t *testing.T) {
-		got := w.sh("for i in $(busybox seq 200); do sleep 20 & done; echo started")
+		got := w.sh("for i in $(busybox seq 200); do sleep 1000 & done; echo started")
 		if !strings.Contains(got.errs, "fork: Resource temporarily unavailable") {
 			t.Errorf("got %+v", got)
 		}
 		w.alive()
 	})
 	t.Run("memory", func(t *testing.T) {
-		if _, err := w.exec(client.Command{Argv: []string{"busybox", "killall", "sleep"}}); err != nil {
-			t.Error(err)
-		}
+		w.soon("busybox", "killall", "sleep")
 		got := w.sh("exec busybox tail /dev/zero")
 		if want := "OOM-killed, probably: the worker's memory was used up"; got.code != 137 || got.note != want {
 			t.Errorf("got %+v, want %q", got, want)
@@ -137,19 +135,28 @@ func TestGuestWorker(t *testing.T) {
 	})
 }
 
-// alive expects that the next session is as the first.
+// alive expects that there is another session soon, which is as the first.
 func (w *guestWorker) alive() {
 	w.t.Helper()
 	began := time.Now()
+	if r := w.soon("echo", "here"); r.out != "here\n" {
+		w.t.Errorf("a session: %+v", r)
+	}
+	w.t.Logf("a session after %v", time.Since(began).Round(time.Millisecond))
+}
+
+// soon runs a command as soon as there is a process for it.
+func (w *guestWorker) soon(argv ...string) ranIn {
+	w.t.Helper()
+	began := time.Now()
 	for {
-		r, err := w.exec(client.Command{Argv: []string{"echo", "here"}})
-		if err == nil && r.out == "here\n" && r.code == 0 {
-			w.t.Logf("a session after %v", time.Since(began).Round(time.Millisecond))
-			return
+		r, err := w.exec(client.Command{Argv: argv})
+		if err == nil && r.code == 0 {
+			return r
 		}
 		if time.Since(began) > 30*time.Second {
-			w.t.Errorf("no session any more: %+v, %v", r, err)
-			return
+			w.t.Errorf("%q: no session any more: %+v, %v", argv, r, err)
+			return r
 		}
 	}
 }
