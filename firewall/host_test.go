@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"golang.org/x/net/publicsuffix"
 )
 
 func TestParseName(t *testing.T) {
@@ -219,6 +221,26 @@ func TestSuffixes(t *testing.T) {
 	for name, want := range map[string]byte{"com": 'i', "co.uk": 'i', "foo.ck": 'i', "www.ck": 0, "github.io": 'p', "github.com": 0, "test": 0, "zzzz": 'p', "a.zzzz": 0} {
 		if got := suffixSection(name); got != want {
 			t.Errorf("%s: section %q, want %q", name, got, want)
+		}
+	}
+}
+
+// The domain that somebody registered is the one that golang.org/x/net/publicsuffix knows,
+// for names at and below each rule.
+func TestRegisteredDomain(t *testing.T) {
+	names := []string{"", ".", "com", ".com", "a.com.", "a..com", "localhost", "a.localhost", "b.a.corp.internal", "a.zzzz", "b.a.www.ck", "b.a.foo.ck"}
+	for s := bufio.NewScanner(strings.NewReader(suffixes())); s.Scan(); {
+		rule, _, _ := strings.Cut(s.Text(), " ")
+		name := strings.ReplaceAll(reverseLabels(rule), "*", "star")
+		names = append(names, name, "a."+name, "b.a."+name, "c.b.a."+name)
+	}
+	for _, name := range names {
+		want, err := publicsuffix.EffectiveTLDPlusOne(name)
+		if err != nil {
+			want = ""
+		}
+		if got := RegisteredDomain(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }

@@ -87,6 +87,25 @@ func suffixSection(name string) byte {
 	return section
 }
 
+// RegisteredDomain returns the domain of a name in lower case that somebody registered: its
+// longest public suffix with one label more. It is empty for a suffix and for what is no
+// name. An address is the caller's to know.
+func RegisteredDomain(name string) string {
+	if name == "" || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") || strings.Contains(name, "..") {
+		return ""
+	}
+	for domain := ""; ; {
+		_, parent, more := strings.Cut(name, ".")
+		if _, exception := findSuffix(reverseLabels(name)); exception {
+			return name
+		}
+		if !more || suffixSection(name) != 0 {
+			return domain
+		}
+		domain, name = name, parent
+	}
+}
+
 // suffixBelow returns a public suffix that ends in "."+name, ICANN's first.
 func suffixBelow(name string) (section byte, suffix string) {
 	list, prefix := suffixes(), reverseLabels(name)+"."

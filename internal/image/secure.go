@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"golang.org/x/net/publicsuffix"
+	"github.com/llmdo/workshop/firewall"
 )
 
 // secure refuses plain HTTP to any host but this machine, as Docker does: the library
@@ -70,12 +70,8 @@ func (s secure) own(u *url.URL) bool {
 			return false
 		}
 	}
-	domain, err := publicsuffix.EffectiveTLDPlusOne(registry)
-	if err != nil {
-		return false
-	}
-	other, err := publicsuffix.EffectiveTLDPlusOne(host)
-	return err == nil && other == domain
+	domain := firewall.RegisteredDomain(registry)
+	return domain != "" && domain == firewall.RegisteredDomain(host)
 }
 
 func loopback(host string) bool {
