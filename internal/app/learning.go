@@ -48,11 +48,19 @@ func (env *Env) RefuseLearning(c *Project, names []string, withSecrets bool) err
 		reasons = append(reasons, "there is nothing to learn: no worker has a network with mode restricted")
 		f.Hint("write `mode: restricted` below `network:`; learning then shows what to allow")
 	}
-	var secret []string
+	var secret, own []string
 	for _, name := range workers {
-		if w := c.Worker(name); len(w.Container.Secrets) > 0 {
+		w := c.Worker(name)
+		if len(w.Container.Secrets) > 0 {
 			secret = append(secret, name+" ("+grant.SecretsText(w.Container.Secrets)+")")
 		}
+		if w.Container.Kernel.V.Own() {
+			own = append(own, name)
+		}
+	}
+	if len(own) > 0 {
+		reasons = append(reasons, "learning opens every port, and to a worker with a kernel of its own only a list of ports is carried (B28): "+strings.Join(own, ", "))
+		f.Hint("learn with `kernel: host`, or see what was refused: `workshop firewall suggest`")
 	}
 	if len(secret) > 0 && !withSecrets {
 		reasons = append(reasons, "workers that would learn have secrets, and could send them to any name: "+strings.Join(secret, ", "))
