@@ -84,6 +84,7 @@ func TestGVisorRestarted(t *testing.T) {
 	if now := lives(s)["worker"]; now == worker {
 		t.Errorf("the worker is %s, as before", now)
 	}
+	execOfWorkerThatEnds(s)
 }
 
 // readsSocket connects to a unix socket.

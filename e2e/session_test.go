@@ -299,20 +299,26 @@ func TestExecIsAsWithDocker(t *testing.T) {
 		_ = cmd.Wait()
 		gone(s, "sleep 7002")
 	})
-	t.Run("a worker that ends", func(t *testing.T) {
-		cmd := s.Command(context.Background(), "exec", "worker", "--", "sh", "-c", "echo ready; sleep 7003")
-		var out, errs syncBuffer
-		cmd.Stdout, cmd.Stderr = &out, &errs
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		s.Eventually("it runs", func() bool { return strings.Contains(out.String(), "ready") })
-		s.Crash("worker")
-		_ = cmd.Wait()
-		if code := cmd.ProcessState.ExitCode(); code != 125 || !strings.Contains(errs.String(), "lost") {
-			t.Errorf("%d, %s", code, errs.String())
-		}
-	})
+	t.Run("a worker that ends", func(t *testing.T) { execOfWorkerThatEnds(s) })
+}
+
+// execOfWorkerThatEnds ends the worker below a command, which ends then and says so.
+func execOfWorkerThatEnds(s *scenario.Scenario) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := s.Command(ctx, "exec", "worker", "--", "sh", "-c", "echo ready; sleep 7003")
+	var out, errs syncBuffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	s.Eventually("it runs", func() bool { return strings.Contains(out.String(), "ready") })
+	s.Crash("worker")
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 125 || !strings.Contains(errs.String(), "lost") {
+		s.Errorf("%d, %s", code, errs.String())
+	}
 }
 
 // gone waits until no process of the worker has the text in its arguments.

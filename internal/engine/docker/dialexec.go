@@ -43,6 +43,9 @@ func (e *Engine) dialExec(ctx context.Context, id string, command []string, mine
 		stop()
 		conn.Close()
 		return r.Close()
+	}, cut: func() {
+		w.CloseWithError(io.EOF)
+		conn.Close()
 	}}, nil
 }
 
@@ -84,6 +87,7 @@ type execConn struct {
 	io.Writer
 	detach func() // detaches it from the context
 	close  func() error
+	cut    func() // ends it, as the program's end does
 }
 
 // Close ends the connection, and so the program.

@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
 
 	"github.com/llmdo/workshop/compose"
 	"github.com/llmdo/workshop/internal/engine"
@@ -38,7 +41,27 @@ func (e *Engine) Session(ctx context.Context, project, service, dir string) (io.
 		return nil, err
 	}
 	conn.detach()
-	return &sessionConn{execConn: conn, worker: service}, nil
+	s := &sessionConn{execConn: conn, worker: service}
+	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	go e.endWith(watch, w.container.ID, s)
+	return s, nil
+}
+
+// endWith ends a session that the engine carries once its container has ended: of a worker
+// on gVisor that was killed, Docker keeps the stream open.
+func (e *Engine) endWith(ctx context.Context, id string, s *sessionConn) {
+	ended, failed := e.cli.ContainerWait(ctx, id, container.WaitConditionNotRunning)
+	select {
+	case <-ended:
+	case <-failed:
+		return
+	}
+	select { // what it wrote before may be on its way
+	case <-time.After(endTime):
+		s.cut()
+	case <-ctx.Done():
+	}
 }
 
 // running returns a running worker. dir is as in [engine.ExecOptions].
@@ -149,6 +172,12 @@ func isFrame(first byte) bool { return first == 0 }
 type sessionConn struct {
 	*execConn
 	worker string
+	stop   func() // of the look at its container
+}
+
+func (c *sessionConn) Close() error {
+	c.stop()
+	return c.execConn.Close()
 }
 
 func (c *sessionConn) Read(p []byte) (int, error) {
