@@ -57,7 +57,7 @@ test: ## packages, and the scenarios on the namespace engine as root
 test-engines: ## what needs Docker: its package, with an engine of its own where none answers, and the scenarios; podman: those that touch what differs
 	@HOST_FLAGS='$(HOST_FLAGS)' scripts/test engines
 
-test-engines-full: ## all scenarios on podman; those of e2e/podman.txt must fail
+test-engines-full: ## all scenarios on podman and on gVisor, some in virtual machines; those of e2e/podman.txt, gvisor.txt and vm.txt must fail
 	@HOST_FLAGS='$(HOST_FLAGS)' scripts/test engines-full
 
 test-user: ## what an ordinary user has: the scenarios rootless, and what is released: archives, packages, the action, `go install`

@@ -199,8 +199,10 @@ func TestPrune(t *testing.T) {
 	at, was := published(runs), published(down)
 	down.Expect(0, "down")
 	gone.Expect(0, "down")
-	for _, service := range []string{"worker", "guard", "room"} {
-		killed.Stop(service)
+	for _, service := range []string{"worker", "outlet", "guard", "room"} {
+		if _, there := killed.Containers()[service]; there {
+			killed.Stop(service)
+		}
 	}
 	for _, w := range []*scenario.Scenario{gone, killed} {
 		moveAway(w)

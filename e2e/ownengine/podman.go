@@ -64,10 +64,13 @@ func (p *Podman) Places() []string {
 }
 
 // AcceptPodman adds to a user's settings what has to be accepted of it.
-func AcceptPodman(file string) error {
+func AcceptPodman(file string) error { return AddSettings(file, podmanSettings) }
+
+// AddSettings adds lines to a user's settings, unless they are there.
+func AddSettings(file, lines string) error {
 	have, err := os.ReadFile(file)
-	if err == nil && strings.Contains(string(have), podmanSettings) {
+	if err == nil && strings.Contains(string(have), lines) {
 		return nil
 	}
-	return errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, append(have, podmanSettings...), 0o600))
+	return errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, append(have, lines...), 0o600))
 }

@@ -4,7 +4,6 @@ package scenario
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,15 +32,20 @@ func apart() error {
 		return err
 	}
 	// What may need a network beyond the test internet comes before.
-	if os.Getenv("WORKSHOP_BIN") == "" {
+	if otherKernel() {
+		if err := buildKernel(); err != nil {
+			return err
+		}
+	} else if os.Getenv("WORKSHOP_BIN") == "" {
 		root, err := repository()
 		if err != nil {
 			return err
 		}
-		if out, err := command(root, "make", "build").CombinedOutput(); err != nil {
-			return fmt.Errorf("make build: %w\n%s", err, out)
+		bin, err := makeBuild(root)
+		if err != nil {
+			return err
 		}
-		os.Setenv("WORKSHOP_BIN", filepath.Join(root, "bin"))
+		os.Setenv("WORKSHOP_BIN", bin)
 	}
 	runtime.LockOSThread() // exec takes this thread's namespaces along
 	if err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWNS); err != nil {

@@ -27,6 +27,7 @@ type caller struct {
 	home    string   // on Docker the state directory is in it, and nothing more
 	caFile  string   // certificates that programs on this machine trust
 	cgroups []string // directories that are delegated
+	more    []string // of the environment
 }
 
 // controllers are those that limits need.
@@ -82,6 +83,7 @@ func (c *caller) environ() []string {
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "XDG_STATE_HOME=" + c.state(), "XDG_RUNTIME_DIR=" + c.runtime(),
 		"SSL_CERT_FILE=" + c.caFile}
+	env = append(env, c.more...)
 	if TheEngine() == Podman {
 		env = append(env, "DOCKER_HOST="+os.Getenv("DOCKER_HOST"))
 	} else {

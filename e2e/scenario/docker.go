@@ -35,7 +35,8 @@ import (
 // dockerMachine is a Docker engine, or podman.
 type dockerMachine struct {
 	client *client.Client
-	podman *ownengine.Podman // nil on Docker
+	podman *ownengine.Podman  // nil on Docker
+	own    *ownengine.Service // a dockerd of the run's own, or nil
 	caller *caller
 
 	mu       sync.Mutex
@@ -44,12 +45,18 @@ type dockerMachine struct {
 
 func newDockerMachine(l *Lab) (*dockerMachine, error) {
 	var p *ownengine.Podman
+	var own *ownengine.Service
 	if TheEngine() == Podman {
 		var err error
 		if p, err = ownengine.NewPodman(false); err != nil {
 			return nil, err
 		}
 		if err := os.Setenv("DOCKER_HOST", p.Host); err != nil { // for everything that the run does
+			return nil, err
+		}
+	} else if ownDocker() {
+		var err error
+		if own, err = newDockerWithGVisor(); err != nil {
 			return nil, err
 		}
 	}
@@ -62,7 +69,7 @@ func newDockerMachine(l *Lab) (*dockerMachine, error) {
 	if _, err := c.Ping(ctx); err != nil {
 		return nil, fmt.Errorf("no Docker engine answers (scripts/with-engine starts one): %w", err)
 	}
-	return &dockerMachine{client: c, podman: p, caller: &l.caller}, nil
+	return &dockerMachine{client: c, podman: p, own: own, caller: &l.caller}, nil
 }
 
 func ofProject(project string) filters.Args {
@@ -288,6 +295,11 @@ func (m *dockerMachine) close() {
 	if m.podman != nil {
 		if err := m.podman.Remove(); err != nil {
 			fmt.Fprintf(os.Stderr, "podman: left behind: %v\n", err)
+		}
+	}
+	if m.own != nil {
+		if err := m.own.Remove(); err != nil {
+			fmt.Fprintf(os.Stderr, "dockerd: left behind: %v\n", err)
 		}
 	}
 	m.client.Close()

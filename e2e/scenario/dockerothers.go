@@ -17,6 +17,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/mount"
 
+	"github.com/llmdo/workshop/e2e/ownengine"
 	"github.com/llmdo/workshop/internal/initimage"
 	"github.com/llmdo/workshop/internal/probe"
 )
@@ -192,8 +193,11 @@ func (m *dockerMachine) importImage(s *Scenario, ref string, tar []byte) error {
 
 // uses lets the programs of a scenario find what the user accepts of podman.
 func (m *dockerMachine) uses(s *Scenario) {
-	if m.podman != nil {
-		s.must(acceptPodman(m.caller.home, s.Env))
+	if m.podman == nil {
+		return
+	}
+	if file := settingsOf(m.caller.home, s.Env); file != "" {
+		s.must(ownengine.AcceptPodman(file))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/llmdo/workshop/internal/dev/testnet"
 	"github.com/llmdo/workshop/internal/dev/testutil"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // Lab is what all scenarios of a test program share.
@@ -51,17 +52,25 @@ func Main(m *testing.M) int {
 	}
 	flag.Parse()
 	switch TheEngine() {
-	case Docker:
-	case Namespace, Rootless, Podman:
-		if err := apart(); err != nil {
-			fmt.Fprintf(os.Stderr, "in namespaces of its own: %v\n", err)
-			return 1
-		}
+	case Docker, Namespace, Rootless, Podman:
 	default:
 		fmt.Fprintf(os.Stderr, "-engine %s: there are %s, %s, %s and %s\n", TheEngine(), Docker, Namespace, Rootless, Podman)
 		return 2
 	}
+	if err := checkKernel(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	if TheEngine() != Docker || ownDocker() {
+		if err := apart(); err != nil {
+			fmt.Fprintf(os.Stderr, "in namespaces of its own: %v\n", err)
+			return 1
+		}
+	}
 	code := m.Run()
+	if otherKernel() {
+		_ = os.RemoveAll(os.Getenv("WORKSHOP_BIN"))
+	}
 	if resolvFile != "" {
 		_ = os.Remove(resolvFile)
 	}
@@ -99,11 +108,17 @@ func newLab() (*Lab, error) {
 	}
 	if os.Getenv("WORKSHOP_BIN") != "" {
 		l.Bin = os.Getenv("WORKSHOP_BIN")
-	} else if out, err := command(root, "make", "build").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("make build: %w\n%s", err, out)
+	} else if l.Bin, err = makeBuild(root); err != nil {
+		return nil, err
 	}
 	if err := l.caller.prepare(l); err != nil {
 		return nil, err
+	}
+	if TheKernel() == workshop.KernelVM {
+		if err := l.makeKit(); err != nil {
+			return nil, err
+		}
+		l.caller.more = l.vm.environ()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

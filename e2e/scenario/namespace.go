@@ -27,6 +27,7 @@ import (
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/api"
 	"github.com/llmdo/workshop/internal/engine/namespace/supervisor/logfile"
 	"github.com/llmdo/workshop/internal/probe"
+	"github.com/llmdo/workshop/workshop"
 )
 
 // namespaceMachine is the namespace engine, of root or of the caller. What it
@@ -63,6 +64,9 @@ func (m *namespaceMachine) dir(project string) string {
 
 // uses learns where the programs of a scenario keep their state.
 func (m *namespaceMachine) uses(s *Scenario) {
+	if TheKernel() == workshop.KernelVM {
+		m.lab.vm.uses(s)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range s.Env {

@@ -5,6 +5,7 @@ package scenario
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,7 +29,7 @@ func Alone(t *testing.T) bool {
 		return true
 	}
 	l := TheLab(t)
-	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run", "^"+t.Name()+"$", "-test.timeout", "5m")
+	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run", "^"+t.Name()+"$", "-test.timeout", "5m", "-kernel", string(TheKernel()))
 	cmd.Env = append(os.Environ(), alone+"=1", "WORKSHOP_BIN="+l.Bin, "WORKSHOP_E2E=require")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS}
 	out, err := cmd.CombinedOutput()
@@ -49,6 +50,13 @@ type OwnEngine struct {
 // of everything that the test does. It ends with the test, with all in it.
 func NewEngine(t *testing.T, args ...string) *OwnEngine {
 	t.Helper()
+	if !slices.Contains(args, "--config-file") {
+		more, err := gVisor(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, more...)
+	}
 	of, err := ownengine.NewDocker(args...)
 	if err != nil {
 		t.Fatal(err)

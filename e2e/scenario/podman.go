@@ -92,9 +92,9 @@ func podmanLogSize(p *ownengine.Podman, id string) (int64, error) {
 	return units.RAMInBytes(out.HostConfig.LogConfig.Size)
 }
 
-// acceptPodman adds what the user accepts of podman to the settings that the programs of a
-// scenario read.
-func acceptPodman(home string, env []string) error {
+// settingsOf is the file of the settings that the programs of a scenario read; "" where it
+// gives them none.
+func settingsOf(home string, env []string) string {
 	config := ""
 	for _, e := range append([]string{"HOME=" + home}, env...) {
 		name, value, _ := strings.Cut(e, "=")
@@ -107,9 +107,9 @@ func acceptPodman(home string, env []string) error {
 	}
 	switch config {
 	case "/nonexistent":
-		return nil
+		return ""
 	case "":
 		config = filepath.Join(home, ".config")
 	}
-	return ownengine.AcceptPodman(filepath.Join(config, "workshop", "config.yaml"))
+	return filepath.Join(config, "workshop", "config.yaml")
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/llmdo/workshop/e2e/ownengine"
 	"github.com/llmdo/workshop/internal/dev/testutil"
 )
 
@@ -39,6 +40,18 @@ func VM(t testing.TB) []string {
 		t.Fatal(l.vm.err)
 	}
 	return l.vm.environ()
+}
+
+// uses lets the programs of a scenario that has settings of its own find the kit.
+func (m *machines) uses(s *Scenario) {
+	s.Helper()
+	file := settingsOf(s.caller.home, append(m.environ(), s.Env...))
+	if file == "" {
+		return
+	}
+	kit, err := os.ReadFile(filepath.Join(m.dir, "config/workshop/config.yaml"))
+	s.must(err)
+	s.must(s.caller.as(func() error { return ownengine.AddSettings(file, string(kit)) }))
 }
 
 // makeKit makes the kit, as root, whose kernel it is, and gives it to the caller.
