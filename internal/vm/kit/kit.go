@@ -45,7 +45,7 @@ func Make(s Source) (*Made, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := modules(dir, s.Release, wanted())
+	loaded, err := modules(dir, s.Release, wanted)
 	if err != nil {
 		return nil, err
 	}

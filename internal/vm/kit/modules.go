@@ -9,27 +9,18 @@ import (
 	"strings"
 
 	"github.com/llmdo/workshop/internal/lib/boundedfile"
-	"github.com/llmdo/workshop/internal/room/kernelsupport"
 )
 
-// wanted are the modules that a guest needs, before those that they depend on.
-func wanted() []string {
-	names := []string{
-		"virtio_mmio",                                // the machine's only bus
-		"virtio_console",                             // the carrier
-		"virtio_blk", "erofs", "overlay", "virtiofs", // its files
-		"virtio_balloon",                                            // gives memory back
-		"nf_tables", "nft_compat", "nft_chain_nat", "nfnetlink_log", // its room
-	}
-	for _, x := range kernelsupport.Extensions() {
-		if name := x.Module(); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
+// wanted are the modules that a guest needs, before those that they depend on. Each is time
+// of every start. None is netfilter's: a room's rules are outside of the machine.
+var wanted = []string{
+	"virtio_mmio",                                // the machine's only bus
+	"virtio_console",                             // the carrier
+	"virtio_blk", "erofs", "overlay", "virtiofs", // its files
+	"virtio_balloon", // gives memory back
 }
 
-// maxModules is how many modules a kit has at most. Debian's 6.1 needs 29.
+// maxModules is how many modules a kit has at most. Debian's 6.1 needs 11.
 const maxModules = 128
 
 // module is one as it is loaded.

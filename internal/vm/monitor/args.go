@@ -44,6 +44,21 @@ type Share struct {
 	Socket *os.File // connected to the server, which speaks vhost-user; the caller's to close
 }
 
+// emulated are options of a guest's kernel on a processor that is a program
+// (Documentation/admin-guide/kernel-parameters.txt of Linux): each instruction is dear, and
+// B13 isn't held. Together they are a quarter of its start. A kernel that loads none but signed
+// modules doesn't start with them.
+var emulated = []string{
+	"no_timer_check",
+	"tsc=reliable",        // QEMU has one for all processors; without it the clock is the timer's ticks
+	"mitigations=off",     // of what the processor doesn't do
+	"init_on_alloc=0",     // memory is cleared twice else, for most
+	"cryptomgr.notests=1", // of ciphers
+	"lsm=landlock",        // which a worker uses; others look at each call
+	"initcall_blacklist=" + // tests, and keys that no module is signed by
+		"crypto_kdf108_init,load_system_certificate_list",
+}
+
 // QEMU's descriptors: the initramfs, the carrier, and then the shares.
 const (
 	initramfsFD = 3 + iota
@@ -61,9 +76,11 @@ func Args(s Spec) []string {
 		machine = append(machine, "rtc=off", "pit=off", "pic=off")
 	} else {
 		cpu = "max" // the clocks stay: the guest has no other
-		command = append(command, "no_timer_check")
+		command = append(command, emulated...)
 		if s.TSCkHz > 0 {
-			command = append(command, fmt.Sprintf("tsc_early_khz=%d", s.TSCkHz))
+			// Else a second processor measures how fast it is, for seconds if others want this one:
+			// loops of a delay in a tick, of which most kernels have 250 a second.
+			command = append(command, fmt.Sprintf("tsc_early_khz=%d", s.TSCkHz), fmt.Sprintf("lpj=%d", s.TSCkHz*(1000/250)))
 		}
 	}
 	if s.Console {
