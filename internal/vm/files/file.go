@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -12,9 +13,10 @@ import (
 
 // file is a regular file that the guest has open.
 type file struct {
-	node *node
-	mu   sync.RWMutex // a descriptor that is being used isn't closed, and used again
-	fd   int          // -1: released
+	node    *node
+	version uint64       // when it was opened
+	mu      sync.RWMutex // a descriptor that is being used isn't closed, and used again
+	fd      int          // -1: released
 }
 
 var (
@@ -41,7 +43,7 @@ func newFile(fd int, n *node) (*file, syscall.Errno) {
 		unix.Close(fd)
 		return nil, errno
 	}
-	return &file{node: n, fd: fd}, 0
+	return &file{node: n, fd: fd, version: version(&st, time.Now())}, 0
 }
 
 // with runs a call while the file stays open.
@@ -54,8 +56,10 @@ func (f *file) with(call func(fd int) syscall.Errno) syscall.Errno {
 	return call(f.fd)
 }
 
-// Read implements [fs.FileReader].
+// Read implements [fs.FileReader]. The guest has heard that the file is open, and has
+// forgotten what it had of another version.
 func (f *file) Read(_ context.Context, to []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	f.node.read.Store(f.version)
 	var n int
 	errno := f.with(func(fd int) syscall.Errno {
 		var err error

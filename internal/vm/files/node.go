@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 type node struct {
 	fs.Inode
 	share *share
-	files []*file // that are open, guarded by the share
+	files []*file       // that are open, guarded by the share
+	read  atomic.Uint64 // the version that the guest has read from
 }
 
 // use takes over an open descriptor of the node's file.
@@ -197,7 +199,7 @@ func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, sys
 	if errno != 0 {
 		return nil, 0, errno
 	}
-	return f, 0, 0
+	return f, f.flags(flags), 0
 }
 
 // OpendirHandle implements [fs.NodeOpendirHandler].
