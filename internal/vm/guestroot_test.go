@@ -67,7 +67,7 @@ func init() {
 func (u *used) everything(modules map[string][]byte) {
 	removed := errors.New("none")
 	for name, text := range modules {
-		if module := "xt_NFLOG"; strings.HasSuffix(name, "-"+module+".ko") { // others are its devices'
+		if module := "overlay"; strings.HasSuffix(name, "-"+module+".ko") { // others are its devices'
 			if removed = unix.DeleteModule(module, unix.O_NONBLOCK); removed == nil {
 				removed = unix.InitModule(text, "")
 			}

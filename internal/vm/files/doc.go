@@ -22,9 +22,10 @@
 //
 // Locks (flock, fcntl) are the guest's own; other processes of the host don't see them.
 // A change on the host is seen after at most a second, and no watcher in the guest hears of
-// it (virtio-fs has no notifications that a kernel listens to). A share is mounted once.
-// Paths of more than 4,095 bytes can't be used, nor can a FIFO or a socket whose name is
-// gone.
+// it (virtio-fs has no notifications that a kernel listens to). What is read of a file is kept
+// until its size or a time of it changes (keep.go): not so by a store to memory that is a
+// file. A share is mounted once. Paths of more than 4,095 bytes can't be used, nor can a FIFO
+// or a socket whose name is gone.
 //
 // The protocol and the tables of nodes are go-fuse's. It trusts a kernel to ask only for
 // what it was given, and panics otherwise; the gate lets nothing else through to it.
