@@ -3,14 +3,17 @@
 package e2e
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/llmdo/workshop/e2e/scenario"
+	"github.com/llmdo/workshop/internal/dev/testnet"
 )
 
 // TestVMLimits: a worker lives up to its limits, and beyond them it alone loses a process (B5).
@@ -87,6 +90,7 @@ func TestVMPorts(t *testing.T) {
 func TestVMGuardAndOutletKilled(t *testing.T) {
 	scenario.OnlyNamespace(t, onlyThere)
 	s := machineInVM(t, "a worker in a virtual machine outlives guard and outlet, and what it connects to meanwhile waits")
+	edit(s, "[allowed.example.org, ", "[allowed.example.org, "+testnet.NPMHost+", ")
 	upInVM(s)
 	worker := lives(s)["worker"]
 	for _, service := range []string{"guard", "outlet"} {
@@ -97,8 +101,36 @@ func TestVMGuardAndOutletKilled(t *testing.T) {
 		}
 		s.Sees("worker", append([]string{"dns 198.51.100.54 denied.example.org A -> NXDOMAIN", "tcp ssh.example.org:22 -> data"}, closedInVM...)...)
 	}
+	downloadsAgain(s)
 	if now := lives(s)["worker"]; now != worker {
 		t.Errorf("the worker is %s, was %s", now, worker)
+	}
+}
+
+// downloadsAgain: a download whose outlet is killed in the middle fails, and is made again.
+func downloadsAgain(s *scenario.Scenario) {
+	s.Helper()
+	const half = 1 << 20
+	var asked atomic.Int32
+	goOn := make(chan struct{})
+	s.Cleanup(s.Internet.Site(testnet.NPMHost, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(2*half))
+		_, _ = w.Write(make([]byte, half))
+		if asked.Add(1) == 1 {
+			_ = http.NewResponseController(w).Flush()
+			<-goOn
+		}
+		_, _ = w.Write(make([]byte, half))
+	})))
+	ended := make(chan scenario.Done, 1)
+	go func() {
+		ended <- s.Run("exec", "worker", "--", "curl", "-sS", "--retry", "5", "--retry-all-errors", "--cacert", "/ca.pem", "-o", "/tmp/download", "-w", "%{size_download}", "https://"+testnet.NPMHost+"/")
+	}()
+	s.Eventually("half of it is sent", func() bool { return asked.Load() == 1 })
+	s.Crash("outlet")
+	close(goOn)
+	if d := <-ended; d.Code != 0 || d.Out != strconv.Itoa(2*half) || asked.Load() < 2 {
+		s.Errorf("exit code %d, %s bytes, %d requests: %s", d.Code, d.Out, asked.Load(), d.Err)
 	}
 }
 
