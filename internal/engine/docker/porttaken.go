@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"fmt"
 	"net"
 	"strings"
 
@@ -8,12 +9,17 @@ import (
 )
 
 // startError replaces the engine's message about a port in use, which is long and
-// names neither the worker nor a remedy.
+// names neither the worker nor a remedy, and explains that of gVisor.
 func (r *run) startError(service string, err error) error {
 	if err == nil {
 		return nil
 	}
 	text := err.Error()
+	if strings.Contains(text, "waiting for sandbox to start") { // runsc says it
+		// Of its gofer, which binds sources in a user namespace: without what is below, as
+		// we ask, the kernel refuses it there (mount_namespaces(7)).
+		return fmt.Errorf("%w: gVisor can't have a source with another mount below it: `findmnt -R SOURCE` shows those of one", err)
+	}
 	if !strings.Contains(text, "port is already allocated") && !strings.Contains(text, "address already in use") {
 		return conflict(err)
 	}

@@ -1,6 +1,10 @@
 package docker
 
-import "testing"
+import (
+	"errors"
+	"strings"
+	"testing"
+)
 
 // As Docker Engine 20.10 and 28 say it (libnetwork, docker-proxy).
 func TestMentionsPort(t *testing.T) {
@@ -16,5 +20,13 @@ func TestMentionsPort(t *testing.T) {
 		if got := mentionsPort(text, "8080"); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
+	}
+}
+
+// What gVisor says when a source can't be mounted is explained.
+func TestStartOnGVisor(t *testing.T) {
+	said := errors.New("cannot create sandbox: cannot read client sync file: waiting for sandbox to start: EOF")
+	if err := (&run{}).startError("worker", said); !errors.Is(err, said) || !strings.Contains(err.Error(), "findmnt") {
+		t.Error(err)
 	}
 }
