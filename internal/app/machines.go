@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -76,12 +78,18 @@ const maxVMProgram = 64 << 20
 
 // hashOfFile is the SHA-256 of a program in hexadecimal.
 func hashOfFile(name string) (string, error) {
-	data, err := boundedfile.Read(name, maxVMProgram)
+	f, err := boundedfile.Open(name)
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
+	defer f.Close()
+	sum := sha256.New()
+	if n, err := io.Copy(sum, io.LimitReader(f, maxVMProgram+1)); err != nil {
+		return "", err
+	} else if n > maxVMProgram {
+		return "", fmt.Errorf("%s: %w", name, boundedfile.SizeError(maxVMProgram))
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // startedLike is the project with virtual machines as those of it that run: one without KVM
