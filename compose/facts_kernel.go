@@ -106,6 +106,9 @@ func VMOverhead(memory int64, emulated bool) int64 {
 // vmFiles is what of it is for the files that the guest knows.
 func vmFiles(memory int64) int64 { return min(memory/16, 96<<20) }
 
+// VMThreads are the threads that what holds a virtual machine may have.
+const VMThreads = 64
+
 // VMNodes is how many files the guest of a worker with as much memory may know at once: one
 // takes at most a kilobyte in the file server.
 func VMNodes(memory int64) int64 { return vmFiles(memory) / 1024 }

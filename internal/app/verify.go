@@ -97,7 +97,6 @@ func (v *verification) choose(ctx context.Context) error {
 	}
 	changed, _ := v.env.changedFiles(v.view.c.Source)
 	ready := v.facts(ctx)
-	machines := false
 	for _, c := range v.seen.Containers {
 		if c.Role != compose.RoleWorker.String() || len(v.o.Workers) > 0 && !slices.Contains(v.o.Workers, c.Service) {
 			continue
@@ -110,23 +109,18 @@ func (v *verification) choose(ctx context.Context) error {
 		case w == nil:
 			v.env.warn("worker %s isn't in %s, and not verified: `workshop up` removes it", Printable(c.Service), v.view.File)
 			continue
-		case c.Machine != "":
-			v.env.warn("worker %s is in a virtual machine, and not verified: what holds it is not tried yet", c.Service)
-			machines = true
-			continue
 		}
 		x := v.worker(w, ready, c.Started)
+		if c.Machine != "" {
+			x.OwnKernel, x.VM, x.PIDs = true, true, compose.VMThreads
+		}
 		x.NotHeld, x.Changed, x.Replaced = c.NotHeld, len(changed) > 0, c.Replaced
 		if len(c.Sources) > 0 {
 			x.Sockets, x.SocketsMissed = gainedSockets(ctx, w, c)
 		}
 		v.workers = append(v.workers, x)
 	}
-	switch {
-	case len(v.workers) > 0:
-	case machines:
-		return Fail(CodeFailed, "nothing was verified")
-	default:
+	if len(v.workers) == 0 {
 		return Fail(CodeFailed, "no worker of project %s runs", v.running.Name).Hint("start them with `workshop up`")
 	}
 	if len(changed) > 0 {
@@ -255,7 +249,10 @@ func (v *verification) try(ctx context.Context) {
 			v.probe(gctx, w)
 			v.tools(gctx, w)
 			w.Outside = v.look(gctx, w.Name)
-			if w.OwnKernel {
+			switch {
+			case w.VM:
+				w.Outside.InMachine()
+			case w.OwnKernel:
 				lookAtFiles(w.Outside)
 			}
 			return nil

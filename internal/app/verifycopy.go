@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/llmdo/workshop/internal/facts"
 	"github.com/llmdo/workshop/internal/verify"
@@ -24,6 +25,9 @@ type projectCopy struct {
 	up      bool
 }
 
+// machineTime is how long the virtual machines of a copy may take to boot, all at once.
+const machineTime = 2 * time.Minute
+
 // newCopy makes a copy of the workers that are verified, in a directory of its own. The
 // caller removes it, also after an error.
 func (v *verification) newCopy(ctx context.Context) (*projectCopy, error) {
@@ -34,8 +38,15 @@ func (v *verification) newCopy(ctx context.Context) (*projectCopy, error) {
 	dir = RealPath(dir)
 	env := *v.env
 	c := &projectCopy{env: &env, dir: dir}
+	source := *v.view.c.Source
+	source.Workshop = bareWorkshop(v.view.c.Workshop, v.images())
 	for _, w := range v.workers {
 		c.workers = append(c.workers, w.Name)
+		if w.VM {
+			source.Worker(w.Name).Container.Resources.Memory.V = verify.CopyMachineMemory
+			env.Emulate = env.Emulate || slices.Contains(w.NotHeld, "B13")
+			env.Settings.WaitTimeout = max(env.Settings.WaitTimeout, machineTime)
+		}
 	}
 	env.Dir, env.Events, env.Warnings, env.Quiet = dir, nil, WarnNone, true
 	env.Settings.File = filepath.Join(dir, "workshop.yaml")
@@ -44,9 +55,7 @@ func (v *verification) newCopy(ctx context.Context) (*projectCopy, error) {
 	if err := c.write(v.view.c.Source); err != nil {
 		return c, Fail(CodeFailed, "a copy of the project: %w", err)
 	}
-	source := *v.view.c.Source
 	source.Path, source.named, source.lockChecked = env.Settings.File, nil, true
-	source.Workshop = bareWorkshop(v.view.c.Workshop, v.images())
 	if c.p, err = env.compileSource(&source); err != nil {
 		return c, err
 	}

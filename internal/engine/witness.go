@@ -3,6 +3,9 @@ package engine
 import (
 	"io"
 	"net/netip"
+	"path"
+
+	"github.com/llmdo/workshop/internal/lib/subpath"
 )
 
 // Witness is what the machine and the engine know of a running container by
@@ -28,6 +31,9 @@ type Witness struct {
 	NoSetuid bool
 	// Binds are the host's paths that are mounted, by target.
 	Binds map[string]string
+	// Guest are, of a worker in a virtual machine, the targets of its mounts by their places in
+	// the container that the process is of; Env and Binds are then the worker's. nil: it is in none.
+	Guest Guest
 	// Text is all that the engine says of the container, for searching.
 	Text string
 	// Settings are those of an engine that others configure too; nil: the kernel
@@ -39,6 +45,28 @@ type Witness struct {
 type Link struct {
 	Bridge       string     // the interface
 	Addr4, Addr6 netip.Addr // of the container; the zero Addr: it has none
+}
+
+// Guest are targets in a virtual machine by their places in its container.
+type Guest map[string]string
+
+// Target is where a worker in the machine has what is at a place; that place itself: the
+// worker has it nowhere, or something else in its place.
+func (g Guest) Target(place string) string {
+	for at, target := range g {
+		rest, in := subpath.Below(place, at)
+		if !in {
+			continue
+		}
+		is := path.Join(target, rest)
+		for _, other := range g {
+			if len(other) > len(target) && subpath.Within(is, other) {
+				return place
+			}
+		}
+		return is
+	}
+	return place
 }
 
 // Settings are the isolation settings of a container as the engine reports them.

@@ -4,8 +4,12 @@ import (
 	"slices"
 )
 
-// beyondOwn are more processes than a worker of a copy with a kernel of its own has threads
-// for: its processes are threads of this machine.
+// CopyMachineMemory is what a worker of a copy in a virtual machine has, whose guest gets less
+// than the 1G that is tried: as much as one without KVM needs.
+const CopyMachineMemory = 384 << 20
+
+// beyondOwn are more processes than a worker of a copy with a kernel of its own may have, and
+// on gVisor more than it has threads for: its processes are threads of this machine.
 const beyondOwn = 2000
 
 // OwnFill is what was seen of a worker with a kernel of its own that used up its limits.
@@ -39,10 +43,11 @@ func BeyondProbes() (memory, processes []Probe) {
 }
 
 // FilledOwn judges what using up its limits did to a worker with a kernel of its own: beyond
-// memory and processes that kernel ends, and with it the worker alone.
+// memory and processes it is told so, as in a virtual machine, or that kernel ends, and with it
+// the worker alone.
 func FilledOwn(worker string, f *OwnFill) Line {
 	e := inCopy("B5", worker)
-	e.tried("256M of memory, 200 processes and 4M of /scratch, by 1G, %d processes and 16M", beyondOwn)
+	e.tried("its memory, 200 processes and 4M of /scratch, by 1G, %d processes and 16M", beyondOwn)
 	if f.Unseen != "" {
 		e.miss("inside: %s", f.Unseen)
 	}

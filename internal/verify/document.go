@@ -32,10 +32,10 @@ func Document(doc string) (string, error) {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", m.Promise, titleOf(m.Promise), strings.Join(kinds, ", "), m.Outside, m.Inside, rests)
 	}
-	b.WriteString("\nOf a worker with a kernel of its own (B13) the same is judged, where it isn't said otherwise:\n\n| | how |\n|---|---|\n")
+	b.WriteString("\nOf a worker with a kernel of its own (B13) the same is judged, where it isn't said otherwise:\n\n| | on gVisor | in a virtual machine |\n|---|---|---|\n")
 	for _, m := range methods {
-		if how := otherwise[m.Promise]; how != "" {
-			fmt.Fprintf(&b, "| %s | %s |\n", m.Promise, how)
+		if gvisor, machine := otherwise[m.Promise], inAMachine[m.Promise]; gvisor+machine != "" {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", m.Promise, gvisor, machine)
 		}
 	}
 	b.WriteString("\n")

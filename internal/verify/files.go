@@ -77,13 +77,13 @@ func (w *Worker) fileSystem() Line {
 		case m.Peers && slices.ContainsFunc(w.Mounts, func(x Mount) bool { return !x.Copy && subpath.Within(m.Target, x.Target) }):
 			e.outside(false, "mounts of this machine are handed on to %s", m.Target)
 		case m.ReadOnly(), m.Size() > 0, engine.KernelMounts[m.Target] == m.Type:
-		case m.Type == "devtmpfs" && slices.Contains(engine.HarmlessDevices, strings.TrimPrefix(m.Root, "/")): // a node of the machine's, bound without root
+		case m.Type == "devtmpfs" && w.mayHave(strings.TrimPrefix(m.Root, "/")): // a node of the machine's, bound without root
 		case slices.ContainsFunc(allowed, func(t string) bool { return subpath.Within(m.Target, t) }):
 		default:
 			w.writes(e.outside, e, "%s is mounted rw ("+m.Type+")", m.Target)
 		}
 	}
-	if !w.OwnKernel {
+	if !w.OwnKernel || w.VM {
 		w.kernelsFiles(e, p)
 	}
 	e.outside(true, "the root is read-only, and so is all of %d mounts but %s and memory file systems with a size", len(p.Mounts), listOr(allowed, "the kernel's own"))

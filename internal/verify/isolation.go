@@ -32,7 +32,7 @@ func (w *Worker) host() Line {
 	if ns := strings.Fields(p.Status["NSpid"]); len(ns) < 2 || ns[len(ns)-1] != "1" || w.Outside.NoSetuid && len(ns) < 3 {
 		e.outside(false, "it has no PID namespace of its own below its supervisor's (%s)", p.Status["NSpid"])
 	}
-	p.onlyHarmless(e)
+	w.onlyHarmless(e, p)
 	for _, m := range p.Mounts {
 		if strings.HasSuffix(m.Root, ".sock") {
 			e.outside(false, "a socket is mounted at %s", m.Target)
@@ -67,11 +67,11 @@ func (w *Worker) namespaces(e *evidence, p *Process) {
 			e.outside(false, "its %s namespace is this machine's (%s)", kind, is)
 		case is != "":
 			own++
-		case kind == "pid" || kind == "mnt" && p.at("/opt/workshop") != nil || kind == "net" && slices.Equal(p.Interfaces, []string{"lo"}):
+		case kind == "pid" || kind == "mnt" && (p.at("/opt/workshop") != nil || p.at("/workshop-vm") != nil) || kind == "net" && slices.Equal(p.Interfaces, []string{"lo"}):
 			own++ // isMain, and what /proc shows of mounts and interfaces
 		default:
 			r, ok := w.Seen["ns."+kind]
-			if !ok || !strings.HasPrefix(r.Seen, kind+":[") {
+			if !ok || w.VM || !strings.HasPrefix(r.Seen, kind+":[") {
 				e.miss("its %s namespace can't be read: %s", kind, saw(r))
 				continue
 			}
@@ -89,7 +89,7 @@ func (w *Worker) namespaces(e *evidence, p *Process) {
 
 // onlyHarmless looks at its devices: in /dev or, where that can't be read, at what is
 // mounted of this machine's.
-func (p *Process) onlyHarmless(e *evidence) {
+func (w *Worker) onlyHarmless(e *evidence, p *Process) {
 	devices := p.Devices
 	if _, hidden := p.Unread["devices"]; hidden {
 		if p.unread(about("", ""), "mounts") {
@@ -105,8 +105,13 @@ func (p *Process) onlyHarmless(e *evidence) {
 			}
 		}
 	}
-	bad := slices.ContainsFunc(devices, func(d string) bool { return !slices.Contains(engine.HarmlessDevices, d) })
+	bad := slices.ContainsFunc(devices, func(d string) bool { return !w.mayHave(d) })
 	e.outside(!bad, "devices %s", strings.Join(devices, " "))
+}
+
+// mayHave reports whether a device may be in what holds the worker.
+func (w *Worker) mayHave(device string) bool {
+	return slices.Contains(engine.HarmlessDevices, device) || device == kvm && w.VM && !slices.Contains(w.NotHeld, "B13")
 }
 
 // host by the engine's settings.

@@ -15,7 +15,10 @@ func Judge(w *Worker) []Line {
 		w.names(), w.byName(), w.otherPorts(), w.neverReached(), w.denials(), w.neverList(), w.requests(), w.door(), w.terminal(),
 		w.modelKeys(), w.environment(),
 	}
-	if w.OwnKernel {
+	switch {
+	case w.VM:
+		return append(lines, w.capabilities(), w.privileges(), w.user(), w.host(), w.mainProcess(), w.machine(), w.ownRoom(), w.ownMachine(), w.bounds())
+	case w.OwnKernel:
 		return append(lines, w.ownCapabilities(), w.ownPrivileges(), w.ownUser(), w.ownHost(), w.ownMainProcess(), w.ownKernel(), w.ownRoom(), w.ownRuntime(), w.ownBounds())
 	}
 	return append(lines, w.capabilities(), w.privileges(), w.user(), w.host(), w.mainProcess(), w.room(), w.kernel(), w.bounds())
@@ -31,7 +34,7 @@ func (w *Worker) begin(promise string) *evidence {
 	return e
 }
 
-// process is what the kernel shows of the main process; nil: e says why it isn't known. The
+// process is what the kernel shows of the main process, of a virtual machine that which runs it; nil: e says why it isn't known. The
 // engine names the process: it must be the one in whose PID namespace the probe ran, as far
 // as the kernel shows both. A kernel of its own has other names for its namespaces.
 func (w *Worker) process(e *evidence) *Process {

@@ -15,7 +15,9 @@ func (w *Worker) limits() Line {
 	}
 	e := about("B5", w.Name)
 	e.tried("the files of its control groups")
-	if w.OwnKernel {
+	if w.VM {
+		e.tried("they bound its machine, whose guest bounds its processes")
+	} else if w.OwnKernel {
 		e.tried("they bound its kernel, which needs several threads for a process")
 		w.files(e) // is in these groups
 	}

@@ -87,7 +87,7 @@ func (w *Worker) protected() Line {
 		case m != nil:
 			e.outside(m.ReadOnly(), "%s is %s", d.Target, mode(m.ReadOnly()))
 			if r, ok := w.Seen["protected."+d.Target]; ok {
-				e.inside(r.Seen == "ro", "%s %s", d.Target, saw(r))
+				e.inside(r.Seen == w.protectedSeen(), "%s %s", d.Target, saw(r))
 			}
 		case d.Later:
 			e.outside(true, "%s was made since the worker started: `workshop ps` names it", d.Target)
@@ -102,6 +102,14 @@ func (w *Worker) protected() Line {
 	return e.line()
 }
 
+// protectedSeen is what a probe sees of what is read-only.
+func (w *Worker) protectedSeen() string {
+	if w.VM {
+		return "EROFS"
+	}
+	return "ro"
+}
+
 func (w *Worker) copies() Line {
 	e := w.begin("B9")
 	n := 0
@@ -112,7 +120,9 @@ func (w *Worker) copies() Line {
 		}
 		n++
 		e.tried("%s: its mount, and %s", m.Target, orNone(m.Excluded))
-		e.says(w.Seen, "mount."+m.Target, m.Target, "ro")
+		if !w.VM { // it may be in another mount of its guest's
+			e.says(w.Seen, "mount."+m.Target, m.Target, "ro")
+		}
 		if p != nil {
 			at := p.at(m.Target)
 			e.outside(at != nil && at.ReadOnly(), "%s is mounted %s", m.Target, mode(at != nil && at.ReadOnly()))

@@ -137,7 +137,7 @@ func (w *Worker) ownHost() Line {
 			}
 		}
 		e.outside(true, "process %s: %d namespaces of its own", p.Status["Pid"], own)
-		p.onlyHarmless(e)
+		w.onlyHarmless(e, p)
 	}
 	if p := w.process(about("", "")); p != nil && !p.unread(e, "mounts") {
 		for _, m := range p.Mounts { // files come by the other process alone
@@ -172,14 +172,7 @@ func (w *Worker) ownKernel() Line {
 	e := w.begin("B13")
 	e.tried("the boot id and version of its kernel; the processes that this machine's runs for it")
 	for _, is := range []struct{ key, what, here string }{{"kernel.boot", "boot id", w.Machine.BootID}, {"kernel.version", "version", w.Machine.Version}} {
-		r := w.Seen[is.key]
-		seen := strings.TrimSpace(r.Detail)
-		if is.here == "" || seen == "" {
-			e.miss("the %s of its kernel and this machine's can't be compared", is.what)
-			continue
-		}
-		e.inside(seen != is.here, "%s %s", is.what, seen)
-		e.control(r.Seen == "ok", "reading it: %s", r.Seen)
+		w.anotherKernel(e, is.key, is.what, is.here)
 	}
 	if p := w.process(e); p != nil {
 		for _, s := range p.all() {
@@ -190,6 +183,18 @@ func (w *Worker) ownKernel() Line {
 		e.outside(true, "process %s of this machine, %s, is in its place", p.Status["Pid"], p.Status["Name"])
 	}
 	return e.line()
+}
+
+// anotherKernel compares what a worker reads of its kernel with that of this machine's.
+func (w *Worker) anotherKernel(e *evidence, key, what, here string) {
+	r := w.Seen[key]
+	seen := strings.TrimSpace(r.Detail)
+	if here == "" || seen == "" {
+		e.miss("the %s of its kernel and this machine's can't be compared", what)
+		return
+	}
+	e.inside(seen != here, "%s %s", what, seen)
+	e.control(r.Seen == "ok", "reading it: %s", r.Seen)
 }
 
 // guardsPorts are those of a room that its guard serves.
@@ -210,7 +215,11 @@ func (w *Worker) ownRoom() Line {
 	e.tried("changing routes, addresses and rules; its room's addresses, routes and the guard's listeners before and after")
 	e.refused(w.Seen, "refused", refusedInside, "room.route", "room.address", "room.rules", "room.xtables")
 	e.works(w.Seen, "control.bind", "listening on a high port", "ok")
-	if p := w.process(e); p != nil {
+	switch p := w.process(e); {
+	case p == nil:
+	case w.VM: // it has no capability
+		p.isMain(e)
+	default:
 		p.isMain(e)
 		p.confined(e)
 	}
@@ -246,6 +255,15 @@ func (w *Worker) ownRuntime() Line {
 		return e.line()
 	}
 	p.isMain(e)
+	w.inRoom(e, p)
+	if !p.unread(e, "interfaces") {
+		e.outside(slices.Equal(p.Interfaces, []string{"lo"}), "interfaces: %s", strings.Join(p.Interfaces, ", "))
+	}
+	return e.line()
+}
+
+// inRoom judges whether a process has the network namespace of the worker's room.
+func (w *Worker) inRoom(e *evidence, p *Process) {
 	net := p.Namespaces["net"]
 	switch room := w.RoomAfter.process(about("", "")); {
 	case net == "":
@@ -257,10 +275,6 @@ func (w *Worker) ownRuntime() Line {
 	default:
 		e.outside(net == room.Namespaces["net"], "its kernel is in %s, and its room in %s", net, room.Namespaces["net"])
 	}
-	if !p.unread(e, "interfaces") {
-		e.outside(slices.Equal(p.Interfaces, []string{"lo"}), "interfaces: %s", strings.Join(p.Interfaces, ", "))
-	}
-	return e.line()
 }
 
 // ownBounds: what it opens and queues is memory and threads of its kernel.

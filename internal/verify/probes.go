@@ -126,7 +126,11 @@ func (b *batch) files(w *Worker) {
 		}
 	}
 	for _, p := range w.Protected {
-		b.add("protected."+p.Target, "mount %q", p.Target)
+		if w.VM { // its guest has one mount for it and what is around it
+			b.add("protected."+p.Target, "write %q", p.Target+"/"+tryName)
+		} else {
+			b.add("protected."+p.Target, "mount %q", p.Target)
+		}
 	}
 	b.add("secrets", "list /run/secrets")
 	for _, s := range w.Secrets {

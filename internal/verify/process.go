@@ -10,8 +10,12 @@ func (w *Worker) mainProcess() Line {
 	e.says(w.Seen, "pid1.Name", "the name of PID 1:", initName)
 	if p := w.process(e); p != nil {
 		p.isMain(e)
-		e.outside(p.Status["Name"] == initName, "this machine's kernel calls it %s", p.Status["Name"])
-		e.outside(len(p.Args) >= 2 && strings.HasSuffix(p.Args[0], "/"+initName) && p.Args[1] == "gate", "its arguments begin %s", strings.Join(p.Args[:min(2, len(p.Args))], " "))
+		name, command := initName, "gate"
+		if w.VM {
+			name, command = vmName, "run"
+		}
+		e.outside(p.Status["Name"] == name, "this machine's kernel calls it %s", p.Status["Name"])
+		e.outside(len(p.Args) >= 2 && strings.HasSuffix(p.Args[0], "/"+name) && p.Args[1] == command, "its arguments begin %s", strings.Join(p.Args[:min(2, len(p.Args))], " "))
 	} else if s := w.Outside.settings(); s != nil {
 		s.mainProcess(e)
 	}

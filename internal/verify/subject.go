@@ -24,6 +24,9 @@ type Worker struct {
 	OwnKernel bool
 	Machine   made.Kernel
 	Runtime   string
+	// VM: that kernel runs in a virtual machine, whose container is what is seen outside: it has
+	// what the worker would have on this machine's kernel, and PIDs are its threads.
+	VM bool
 	// RoomBefore and RoomAfter are its room around the tries; nil: there is none, or it wasn't
 	// looked at, as is that of a worker with this machine's kernel.
 	RoomBefore, RoomAfter *Outside
@@ -159,8 +162,8 @@ type Outside struct {
 	// Process is the main process by the kernel; nil: it isn't shown here (see Hidden).
 	Process *Process
 	Hidden  string
-	// Files is, of a kernel in user space, the process that opens files for it: its mounts
-	// are the worker's. nil: there is none, or FilesHidden says why it isn't shown.
+	// Files is, of a kernel of its own, the process that opens files for it: its mounts are
+	// the worker's. nil: there is none, or FilesHidden says why it isn't shown.
 	Files       *Process
 	FilesHidden string
 	engine.Witness

@@ -104,6 +104,25 @@ var otherwise = map[string]string{
 	"B60": "its kernel's memory and threads are limited",
 }
 
+// inAMachine is otherwise for a worker in a virtual machine: what is seen outside is the
+// container that holds the machine.
+var inAMachine = map[string]string{
+	"B3":  "the mounts of that container, of which those that the guest is served are the worker's; its memory file systems are seen inside alone",
+	"B5":  "the control groups of the machine: 64 threads; that its guest limits processes is seen in a copy",
+	"B6":  "the same; with KVM its device is there, too",
+	"B8":  "by the same mounts; inside nothing can be written there",
+	"B9":  "by the same mounts",
+	"B11": "by the same mounts",
+	"B12": "inside the name of PID 1; outside workshop-vm is the main process",
+	"B13": "the boot id; outside QEMU and /dev/kvm. Not tested with `--emulate`, which doesn't hold it",
+	"B22": "inside as others; outside its room has the addresses, routes and listeners that it had",
+	"B25": "as on gVisor",
+	"B26": "as on gVisor",
+	"B28": "as on gVisor",
+	"B30": "the same of its machine, which is in the network namespace of its room",
+	"B41": "by the same mounts; the guest has no door",
+}
+
 // titleOf is a promise in a few words.
 func titleOf(id string) string {
 	if i := order(id); i < len(promise.All()) {

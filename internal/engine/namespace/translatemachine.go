@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/llmdo/workshop/compose"
+	"github.com/llmdo/workshop/internal/engine"
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
 	"github.com/llmdo/workshop/internal/lib/subpath"
 	"github.com/llmdo/workshop/internal/vm/config"
@@ -34,8 +35,6 @@ const (
 const kvm = "kvm"
 
 const (
-	// machinePIDs are the threads that the monitor, the file server and QEMU may have.
-	machinePIDs = 64
 	// machineFiles are the descriptors that each of them may have, where the caller may have as
 	// many: the guest's open files are the file server's.
 	machineFiles = 16384
@@ -108,7 +107,7 @@ func (t *translation) machine() error {
 	}
 	c.Root, c.Files = spec.Root{}, []spec.File{{Path: machineFile, Data: string(text), Mode: 0o444}}
 	c.Process.Args, c.Process.Env, c.Process.Cwd = []string{machineProgram, "run", machineFile}, nil, "/"
-	c.Limits.PIDs, c.Limits.Shm = machinePIDs, machineShm
+	c.Limits.PIDs, c.Limits.Shm = compose.VMThreads, machineShm
 	c.Rlimits = slices.Clone(c.Rlimits)
 	for i, r := range c.Rlimits {
 		if r.Name == "nofile" && (t.m.files == 0 || t.m.files >= machineFiles) {
@@ -124,6 +123,26 @@ func (t *translation) machine() error {
 		}
 	}
 	return t.sortMounts()
+}
+
+// inMachine returns the environment of a worker whose machine a container holds, and its
+// mounts that are served; nil: it holds none.
+func inMachine(c *spec.Container) (env []string, mounts engine.Guest, err error) {
+	i := slices.IndexFunc(c.Files, func(f spec.File) bool { return f.Path == machineFile })
+	if i < 0 || c.Labels[compose.LabelMachine] == "" {
+		return nil, nil, nil
+	}
+	var m config.Machine
+	if err := json.Unmarshal([]byte(c.Files[i].Data), &m); err != nil {
+		return nil, nil, fmt.Errorf("%s of %s: %w", machineFile, c.Name, err)
+	}
+	mounts = engine.Guest{}
+	for _, g := range m.Guest.Container.Mounts {
+		if rest, served := subpath.Below(g.Source, config.SharesDir); served {
+			mounts[path.Join(machineShares, rest)] = g.Target
+		}
+	}
+	return m.Guest.Container.Process.Env, mounts, nil
 }
 
 // guest is the worker as the guest's kernel has it. Its mounts are added.

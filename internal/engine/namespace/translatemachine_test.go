@@ -110,7 +110,7 @@ func TestTranslateMachine(t *testing.T) {
 				}
 			}
 			if len(s.Capabilities) > 0 || s.Process.UID != worker.Process.UID || s.Process.GID != worker.Process.GID || s.Network != worker.Network ||
-				s.Limits.Memory != worker.Limits.Memory || s.Limits.CPUs != worker.Limits.CPUs || s.Limits.PIDs != machinePIDs || s.Limits.Unlimited || !s.Landlock {
+				s.Limits.Memory != worker.Limits.Memory || s.Limits.CPUs != worker.Limits.CPUs || s.Limits.PIDs != compose.VMThreads || s.Limits.Unlimited || !s.Landlock {
 				t.Errorf("%+v", s)
 			}
 			if want := map[bool][]string{false: {"kvm"}, true: nil}[emulated]; !slices.Equal(s.Devices, want) {

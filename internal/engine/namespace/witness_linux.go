@@ -44,10 +44,18 @@ func (e *Engine) Witness(ctx context.Context, project, service, dir string) (eng
 	for _, p := range k.Ports {
 		w.Published = append(w.Published, p.Address)
 	}
+	var env []string
+	if env, w.Guest, err = inMachine(k); err != nil {
+		pidfd.Close()
+		return engine.Witness{}, err
+	}
+	if w.Guest != nil {
+		w.Env = env
+	}
 	w.Binds = map[string]string{}
 	for _, m := range k.Mounts {
 		if m.Type == spec.Bind {
-			w.Binds[m.Target] = m.Source
+			w.Binds[w.Guest.Target(m.Target)] = m.Source
 		}
 	}
 	text, err := json.Marshal(k)
