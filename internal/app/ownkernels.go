@@ -23,14 +23,15 @@ func (env *Env) sayOwnKernels(plan *engine.Plan) {
 			workers = appendNew(workers, s.Service)
 		}
 	}
-	if len(workers) > 0 {
-		slices.Sort(workers)
-		env.say("%s: the kernel is gVisor's, on which these are held differently: %s; `workshop explain B28` and the others say how",
-			WorkersText(workers), strings.Join(promise.Differently(), ", "))
-	}
-	if len(machines) > 0 {
-		slices.Sort(machines)
-		env.say("%s: in a virtual machine, which is a preview", WorkersText(machines))
+	for _, x := range []struct {
+		workers    []string
+		where, who string
+	}{{workers, "the kernel is gVisor's, on which", promise.GVisor}, {machines, "in a virtual machine, which is a preview, and in which", promise.VM}} {
+		if len(x.workers) > 0 {
+			slices.Sort(x.workers)
+			env.say("%s: %s these are held differently: %s; `workshop explain B28` and the others say how",
+				WorkersText(x.workers), x.where, strings.Join(promise.Differently(x.who), ", "))
+		}
 	}
 	if emulated {
 		env.warn("%s: emulated, without KVM: emulation is not a boundary (B13 is not held)", WorkersText(machines))

@@ -42,20 +42,26 @@ func list() string {
 }
 
 // table has a row for each promise and a column for each engine that holds them all, and for
-// gVisor. A cell that is the default engine's says "same".
+// kernels of a worker's own. A cell that is the default engine's says "same", of another "as" that.
 func table() string {
 	engines := slices.DeleteFunc(Kinds(), func(e string) bool { return len(Waived(e)) > 0 })
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n| | %s | shown by |\n|%s\n", strings.Join(engines, " | "), strings.Repeat("---|", len(engines)+2))
 	for _, p := range All() {
-		cells := make([]string, len(engines))
+		cells, texts := make([]string, len(engines)), make([]string, len(engines))
 		for i, e := range engines {
-			if cells[i] = Of(e, p.ID).Text(); i > 0 && cells[i] == cells[0] {
+			texts[i] = Of(e, p.ID).Text()
+			switch j := slices.Index(texts[:i], texts[i]); {
+			case j < 0:
+				cells[i] = texts[i]
+			case j == 0:
 				cells[i] = "same"
+			default:
+				cells[i] = "as " + engines[j]
 			}
 		}
 		var tests []string
-		for _, t := range append(slices.Clone(Explain(p.ID).Tests), Of(GVisor, p.ID).Tests...) {
+		for _, t := range Tests(p.ID) {
 			tests = append(tests, "`"+t+"`")
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", p.ID, strings.Join(cells, " | "), strings.Join(tests, ", "))

@@ -2,15 +2,20 @@ package promise
 
 import "cmp"
 
-// GVisor is a worker with `kernel: sandboxed`, on Docker.
-const GVisor = "gvisor"
+// A worker with a kernel of its own: with `kernel: sandboxed` on Docker, with `kernel: vm` (or
+// `sandboxed`) on namespaces.
+const (
+	GVisor = "gvisor"
+	VM     = "vm"
+)
 
-// gvisorRow says how a worker on gVisor has a promise: zero fields are as on Docker.
-type gvisorRow struct {
+// kernelRow says how a worker with a kernel of its own has a promise: zero fields are as on the
+// engine.
+type kernelRow struct {
 	how string
 	// differently is, in a few words, what isn't as on this machine's kernel; empty: nothing.
 	differently string
-	// tests are those on gVisor.
+	// tests are those of such workers.
 	tests []string
 }
 
@@ -28,7 +33,7 @@ var (
 
 // onGVisor has the promises that hold for a worker with a kernel of its own by something else
 // than for others, and where that is tested. What isn't in it doesn't depend on the kernel.
-var onGVisor = map[string]gvisorRow{
+var onGVisor = map[string]kernelRow{
 	"B1": {how: "cap_drop ALL, which its kernel obeys; that kernel's processes are in a user namespace of their own", tests: verified},
 	"B2": {
 		how:         "this machine's kernel filters gVisor's calls; the worker's own calls are gVisor's to refuse, and `/proc/self/status` doesn't show it",
@@ -75,9 +80,7 @@ var onGVisor = map[string]gvisorRow{
 	"B60": {how: "bounded and fuzzed parsers, also of what a worker may say to its outlet", tests: gvisorTests("HostileRelay", "HostileWorker", "ManyConnections", "Npm")},
 }
 
-// ofGVisor is [Of] a worker on gVisor.
-func ofGVisor(id string) Kept {
-	row := onGVisor[id]
-	k := Of(Docker, id)
-	return Kept{ID: id, Held: k.Held, How: cmp.Or(row.how, k.How), Differently: row.differently, Tests: row.tests}
+// with is [Of] an engine's worker whose kernel is its own.
+func (row kernelRow) with(k Kept) Kept {
+	return Kept{ID: k.ID, Held: k.Held, How: cmp.Or(row.how, k.How), Differently: row.differently, Tests: row.tests}
 }

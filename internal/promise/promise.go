@@ -41,13 +41,18 @@ const (
 // Engines are all of them, the default first.
 func Engines() []string { return []string{Docker, Podman, Namespace, Process} }
 
-// Kinds are what keeps promises in a way of its own: the engines, and [GVisor].
-func Kinds() []string { return append(Engines(), GVisor) }
+// Kinds are what keeps promises in a way of its own: the engines, [GVisor] and [VM].
+func Kinds() []string { return append(Engines(), GVisor, VM) }
 
-// Differently names what is held differently on gVisor, for a line: "filters of calls (B2)".
-func Differently() (out []string) {
+// Tests are those that show a promise.
+func Tests(id string) []string {
+	return slices.Concat(Explain(id).Tests, Of(GVisor, id).Tests, Of(VM, id).Tests)
+}
+
+// Differently names what is held differently on [GVisor] or [VM], for a line: "filters of calls (B2)".
+func Differently(kind string) (out []string) {
 	for _, p := range promises {
-		if k := Of(GVisor, p.ID); k.Differently != "" {
+		if k := Of(kind, p.ID); k.Differently != "" {
 			out = append(out, k.Differently+" ("+p.ID+")")
 		}
 	}
@@ -62,7 +67,7 @@ type Kept struct {
 	// Differently is, in a few words, what isn't as for a worker with this machine's kernel,
 	// although it holds; empty: nothing.
 	Differently string
-	// Tests are those on gVisor, besides [Explanation.Tests]; others have none of their own.
+	// Tests are those of workers with a kernel of their own, besides [Explanation.Tests].
 	Tests []string
 }
 
@@ -80,11 +85,14 @@ func (k Kept) Text() string {
 // All returns the promises in the order of their numbers.
 func All() []Promise { return slices.Clone(promises) }
 
-// Of says how an engine, or [GVisor], keeps a promise. Of an unknown engine or promise it says
+// Of says how an engine, [GVisor] or [VM] keeps a promise. Of an unknown engine or promise it says
 // that it isn't held.
 func Of(engine, id string) Kept {
-	if engine == GVisor {
-		return ofGVisor(id)
+	switch engine {
+	case GVisor:
+		return onGVisor[id].with(Of(Docker, id))
+	case VM:
+		return inVM[id].with(Of(Namespace, id))
 	}
 	for _, row := range rows {
 		if row.id != id {

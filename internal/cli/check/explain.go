@@ -59,7 +59,7 @@ type promiseEntry struct {
 }
 
 type keptEntry struct {
-	Engine string `json:"engine"` // or gvisor, for a worker with kernel: sandboxed
+	Engine string `json:"engine"` // or gvisor or vm, for a worker with a kernel of its own
 	Held   bool   `json:"held"`
 	// Differently: it holds, and not as for a worker with this machine's kernel.
 	Differently bool   `json:"differently,omitempty"`
@@ -74,7 +74,7 @@ func newPromiseEntry(p promise.Promise) promiseEntry {
 		k := promise.Of(kind, p.ID)
 		e.Kept = append(e.Kept, keptEntry{kind, k.Held, k.Differently != "", k.How, k.Text()})
 	}
-	e.Tests = append(slices.Clone(e.Tests), promise.Of(promise.GVisor, p.ID).Tests...)
+	e.Tests = promise.Tests(p.ID)
 	return e
 }
 
