@@ -56,24 +56,6 @@ func TestVMVerify(t *testing.T) {
 	}
 }
 
-// TestVMVerifyDisruptive: what kills and fills is done to a copy whose worker is in a virtual
-// machine, too.
-func TestVMVerifyDisruptive(t *testing.T) {
-	scenario.OnlyNamespace(t, onlyThere)
-	s := inVM.Look(t, "verify --disruptive judges a worker in a virtual machine by a copy, and leaves the project untouched")
-	before := lives(s)
-	r, code := verified(s, "--disruptive", "--live")
-	heldInCopy(t, r)
-	if code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	for service, now := range lives(s) {
-		if before[service] != now {
-			t.Errorf("%s is %s, was %s", service, now, before[service])
-		}
-	}
-}
-
 // TestVMVerifyBroken: verify sees what is changed of the container of a machine that runs.
 func TestVMVerifyBroken(t *testing.T) {
 	scenario.OnlyNamespace(t, onlyThere)

@@ -55,13 +55,13 @@ func FilledOwn(worker string, f *OwnFill) Line {
 	e.works(f.Seen, "control.processes", "3 processes", "ok")
 	e.works(f.Seen, "control.scratch", "1M in /scratch", "ok")
 	e.refused(f.Seen, "full", []string{"ENOSPC"}, "fill.scratch")
-	f.Memory.judge(e, "memory", "killed")
+	f.Memory.judge(e, "memory", "killed", "exit 1") // a guest's kernel promises no more than it has
 	f.Processes.judge(e, "processes", "EAGAIN")
 	return e.line()
 }
 
-// judge: a limit is one if a word says so, or the worker ended; and nobody else did.
-func (b *Beyond) judge(e *evidence, what, word string) {
+// judge: a limit is one if one of the words says so, or the worker ended; and nobody else did.
+func (b *Beyond) judge(e *evidence, what string, words ...string) {
 	r, seen := b.Seen["fill."+what]
 	switch {
 	case b.Ended:
@@ -69,7 +69,7 @@ func (b *Beyond) judge(e *evidence, what, word string) {
 	case !seen:
 		e.miss("the probe said nothing of %s, and the worker went on", what)
 	default:
-		e.inside(r.Seen == word, "%s: %s", what, saw(r))
+		e.inside(slices.Contains(words, r.Seen), "%s: %s", what, saw(r))
 	}
 	if p, q := b.Before.process(e), b.After.process(e); p != nil && q != nil {
 		same := p.Status["Pid"] == q.Status["Pid"]

@@ -278,6 +278,7 @@ func TestOwnFilled(t *testing.T) {
 		{"it is told", func(f *OwnFill) {
 			f.Processes = Beyond{Seen: Seen{"fill.processes": {Seen: "EAGAIN"}}, Before: soundOutside(), After: soundOutside()}
 		}, Held},
+		{"so much memory isn't promised", func(f *OwnFill) { f.Memory.Ended, f.Memory.Seen = false, Seen{"fill.memory": {Seen: "exit 1"}} }, Held},
 		{"all memory can be had", func(f *OwnFill) { f.Memory.Ended, f.Memory.Seen = false, Seen{"fill.memory": {Seen: "ok"}} }, Broken},
 		{"all processes can be had", func(f *OwnFill) { f.Processes.Ended, f.Processes.Seen = false, Seen{"fill.processes": {Seen: "ok"}} }, Broken},
 		{"scratch has no end", func(f *OwnFill) { f.Seen["fill.scratch"] = Result{Seen: "ok"} }, Broken},
