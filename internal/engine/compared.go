@@ -2,8 +2,10 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,13 +76,17 @@ func (c Compared) write(project, service, start string, more details) error {
 	file := filepath.Join(c.Dir, project, comparedDir, service)
 	b, err := json.Marshal(more)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(file), 0o700)
-	}
-	if err == nil {
+		b = append([]byte(start+"\n"), b...)
 		// A file whose content is replaced would be written to the disk at once (ext4(5),
 		// auto_da_alloc). One that a crash leaves incomplete is of nothing that was compared.
 		_ = os.Remove(file)
-		err = os.WriteFile(file, append([]byte(start+"\n"), b...), 0o600)
+		err = os.WriteFile(file, b, 0o600)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
+		if err == nil {
+			err = os.WriteFile(file, b, 0o600)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("note that %s was compared with what was asked for: %w", service, err)

@@ -64,11 +64,8 @@ func (r *run) compare(ctx context.Context, s engine.Step, id, start, report stri
 // compareAgain compares a container that ran before this plan, as `up` was killed before it
 // did, or something else than `up` started it.
 func (r *run) compareAgain(ctx context.Context, s engine.Step, id string, said *readiness) error {
-	c, err := r.e.inspect(ctx, id, s.Service)
+	c, err := r.checked(ctx, id, s.Service)
 	if err != nil {
-		return conflict(err)
-	}
-	if err := r.checkStored(ctx, id, s.Service, &c); err != nil {
 		return err
 	}
 	if c.HostConfig.Runtime == compose.GVisorRuntime { // it doesn't show what it mounts

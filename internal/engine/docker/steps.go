@@ -136,11 +136,13 @@ func (r *run) id(service string) string {
 func (r *run) creation(ctx context.Context, service, imageID string) (*creation, error) {
 	image, joins := "", ""
 	if ref := engine.ImageRef(r.p.Desired, service); r.e.isInit(ctx, ref) {
-		id, err := r.e.findInit(ctx)
-		if err != nil {
-			return nil, err
+		if image = r.p.Observed.Images[ref]; image == "" { // loaded since
+			id, err := r.e.findInit(ctx)
+			if err != nil {
+				return nil, err
+			}
+			image = id
 		}
-		image = id
 	}
 	mode := r.p.Compiled.Project.Services[service].NetworkMode
 	if room, ok := strings.CutPrefix(mode, "service:"); ok {
@@ -189,7 +191,9 @@ func (r *run) create(ctx context.Context, s engine.Step) error {
 	r.mu.Lock()
 	r.ids[s.Service], r.sent[made.ID] = made.ID, t
 	r.mu.Unlock()
-	return nil
+	// Not only when it is started: a worker is created while its room starts.
+	_, err = r.checked(ctx, made.ID, s.Service)
+	return err
 }
 
 // idTries is how often a creation is tried that fails by the engine's own concurrency.
@@ -236,11 +240,8 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 	if id == "" {
 		id = r.id(s.Service)
 	}
-	c, err := r.e.inspect(ctx, id, s.Service)
+	c, err := r.checked(ctx, id, s.Service)
 	if err != nil {
-		return conflict(err)
-	}
-	if err := r.checkStored(ctx, id, s.Service, &c); err != nil {
 		return err
 	}
 	goOn, err := r.holdWriters(ctx, s.Service)
@@ -248,7 +249,7 @@ func (r *run) start(ctx context.Context, s engine.Step) error {
 		return err
 	}
 	defer goOn()
-	if err := r.checkWays(ctx, s.Service, mountsOf(&c)); err != nil {
+	if err := r.checkWays(ctx, s.Service, mountsOf(c)); err != nil {
 		return err
 	}
 	if err := r.placeAgain(ctx, s.Service); err != nil {

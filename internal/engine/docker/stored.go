@@ -14,18 +14,37 @@ import (
 	"github.com/llmdo/workshop/internal/engine"
 )
 
+// checked inspects a container that isn't started yet, and compares it with its creation;
+// once, if this run created it.
+func (r *run) checked(ctx context.Context, id, service string) (*container.InspectResponse, error) {
+	r.mu.Lock()
+	sent := r.sent[id]
+	r.mu.Unlock()
+	if sent != nil && sent.found != nil {
+		return sent.found, nil
+	}
+	c, err := r.e.inspect(ctx, id, service)
+	if err != nil {
+		return nil, conflict(err)
+	}
+	if err := r.checkStored(ctx, id, service, sent, &c); err != nil {
+		return nil, err
+	}
+	if sent != nil {
+		sent.found = &c
+	}
+	return &c, nil
+}
+
 // checkStored compares a container with its creation before it is started: an engine
 // may ignore a setting without an error, and `docker update` changes a stopped
 // container. A container that differs is removed, and the error is an
 // [engine.RefusedError].
-func (r *run) checkStored(ctx context.Context, id, service string, c *container.InspectResponse) error {
+func (r *run) checkStored(ctx context.Context, id, service string, sent *creation, c *container.InspectResponse) error {
 	info, err := r.e.Info(ctx)
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	sent := r.sent[id]
-	r.mu.Unlock()
 	do := "update the engine, or use another one: `workshop --engine namespace up`"
 	if sent == nil { // created by an earlier run
 		if engine.MadeByEngine(c.Config.Labels) != engine.ConfigHash(r.p.Desired, service) {

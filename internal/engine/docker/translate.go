@@ -28,6 +28,8 @@ type creation struct {
 	network  *network.NetworkingConfig
 	platform *ocispec.Platform
 	imageEnv []string // of the image, for what it adds
+
+	found *container.InspectResponse // as the engine has it, once that was compared
 }
 
 // translate translates a service to a container create call. joins is the ID of the

@@ -2,7 +2,7 @@ package supervisor
 
 import (
 	"context"
-	"encoding/json"
+	"crypto/sha256"
 	"errors"
 	"os"
 	"slices"
@@ -32,7 +32,7 @@ func (s *Supervisor) handle(ctx context.Context, r *api.Request) (api.Answer, *o
 	case api.OpList:
 		a.List = s.list()
 	case api.OpCreate:
-		a.Stored, a.Error = s.create(r.Container)
+		a.Sum, a.Error = s.create(r.Container)
 	case api.OpStart:
 		a.Error = s.startService(r.Service)
 	case api.OpReady:
@@ -82,7 +82,7 @@ func (s *Supervisor) list() []api.Seen {
 	return list
 }
 
-func (s *Supervisor) create(c *spec.Container) (stored json.RawMessage, _ *api.Error) {
+func (s *Supervisor) create(c *spec.Container) (sum []byte, _ *api.Error) {
 	if err := errors.Join(container.Check(c), check(c)); err != nil {
 		return nil, failure(api.CodeInvalid, "%v", err)
 	}
@@ -97,7 +97,8 @@ func (s *Supervisor) create(c *spec.Container) (stored json.RawMessage, _ *api.E
 		}
 		return nil, failure(api.CodeFailed, "%v", err)
 	}
-	return sv.form, nil
+	is := sha256.Sum256(sv.form)
+	return is[:], nil
 }
 
 // newcomer adds a service, of which its caller then holds the turn.

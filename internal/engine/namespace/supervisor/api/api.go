@@ -5,7 +5,6 @@
 package api
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/llmdo/workshop/internal/engine/namespace/container/spec"
@@ -31,7 +30,7 @@ const Moved = "moved\n"
 const (
 	OpHello    = "hello"    // → Hello
 	OpList     = "list"     // → List
-	OpCreate   = "create"   // Container; the service must not exist → Stored
+	OpCreate   = "create"   // Container; the service must not exist → Sum
 	OpStart    = "start"    // Service; returns once its program is executed
 	OpReady    = "ready"    // Service; waits until it is ready, failed or ended → Ready
 	OpSignal   = "signal"   // Service, Signal: to the main process
@@ -60,8 +59,8 @@ type Answer struct {
 	Hello *Hello `json:"hello,omitempty"`
 	List  []Seen `json:"list,omitempty"`
 	Ready *Ready `json:"ready,omitempty"`
-	// Stored is the container as the supervisor has it from now on.
-	Stored json.RawMessage `json:"stored,omitempty"`
+	// Sum is the SHA-256 of the JSON of the container that the supervisor has from now on.
+	Sum []byte `json:"sum,omitempty"`
 	// FD: a descriptor is sent with the response.
 	FD bool `json:"fd,omitempty"`
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,15 +45,29 @@ func (c *Client) Create(ctx context.Context, container *spec.Container) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.plain(ctx, api.Request{Op: api.OpCreate, Container: container})
-	if err == nil && !bytes.Equal(a.Stored, sent) {
-		err = &StoredError{Sent: sent, Stored: a.Stored}
+	// In these words, of which the supervisor's answer has the sum.
+	a, _, err := c.send(ctx, container.Service, append(append([]byte(`{"op":"`+api.OpCreate+`","container":`), sent...), '}'))
+	if err != nil {
+		return err
 	}
-	return err
+	if sum := sha256.Sum256(sent); bytes.Equal(a.Sum, sum[:]) {
+		return nil
+	}
+	other := &StoredError{Sent: sent}
+	all, err := c.List(ctx)
+	for i := range all {
+		if err == nil && all[i].Container.Service == container.Service {
+			other.Stored, err = json.Marshal(&all[i].Container)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return other
 }
 
 // StoredError means that a supervisor has a container otherwise than it was sent, as one of
-// another build may. Both are as JSON; Stored is nil if the supervisor doesn't say it.
+// another build may. Both are as JSON; Stored is nil if the supervisor doesn't list it.
 type StoredError struct{ Sent, Stored json.RawMessage }
 
 func (e *StoredError) Error() string {

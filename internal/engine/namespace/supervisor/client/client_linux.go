@@ -142,8 +142,13 @@ func (c *Client) call(ctx context.Context, r api.Request) (*api.Answer, *os.File
 	if err != nil {
 		return nil, nil, err
 	}
+	return c.send(ctx, r.Service, b)
+}
+
+// send is call with the JSON of a request.
+func (c *Client) send(ctx context.Context, service string, b []byte) (*api.Answer, *os.File, error) {
 	if len(b) >= api.MaxRequest {
-		return nil, nil, fmt.Errorf("service %s: a request of %d bytes is too large for the supervisor", r.Service, len(b))
+		return nil, nil, fmt.Errorf("service %s: a request of %d bytes is too large for the supervisor", service, len(b))
 	}
 	conn, err := Connect(ctx, c.dir)
 	if err != nil {

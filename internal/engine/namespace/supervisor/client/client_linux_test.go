@@ -2,6 +2,7 @@ package client
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"net"
@@ -51,7 +52,7 @@ func TestCreate(t *testing.T) {
 	}{
 		{"the same", string(text), true},
 		{"another limit", strings.Replace(string(text), "1048576", "1048577", 1), false},
-		{"nothing", "", false},
+		{"nothing", "", false}, // nor a sum, as of a supervisor of an older build
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -60,19 +61,33 @@ func TestCreate(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.Close()
+			sum, list := sha256.Sum256([]byte(tt.stored)), make([]api.Seen, 1)
+			answers := []api.Answer{{Sum: sum[:]}, {List: list}}
+			if tt.stored == "" {
+				answers = make([]api.Answer, 2)
+			} else if err := json.Unmarshal([]byte(tt.stored), &list[0].Container); err != nil {
+				t.Fatal(err)
+			}
+			requests := make(chan string, 2)
 			go func() {
-				conn, err := l.Accept()
-				if err != nil {
-					return
+				for _, a := range answers {
+					conn, err := l.Accept()
+					if err != nil {
+						return
+					}
+					request, _ := bufio.NewReader(conn).ReadString('\n')
+					requests <- request
+					_ = json.NewEncoder(conn).Encode(a)
+					conn.Close()
 				}
-				defer conn.Close()
-				_, _ = bufio.NewReader(conn).ReadString('\n')
-				_ = json.NewEncoder(conn).Encode(api.Answer{Stored: json.RawMessage(tt.stored)})
 			}()
 			err = (&Client{dir: dir}).Create(t.Context(), c)
 			other, differs := errors.AsType[*StoredError](err)
 			if differs == tt.same || !differs && err != nil || differs && (string(other.Stored) != tt.stored || string(other.Sent) != string(text)) {
 				t.Errorf("%v: %+v", err, other)
+			}
+			if got, want := <-requests, `{"op":"create","container":`+string(text)+"}\n"; got != want {
+				t.Errorf("sent %s, want %s", got, want)
 			}
 		})
 	}
