@@ -224,7 +224,9 @@ func Cut(worker, host string, control, seen Seen, unseen string, cut int) Line {
 			e.miss("the connection could not be made: %s", saw(r))
 		}
 	}
-	e.outside(cut > 0, "the guard ended %d connections", cut)
+	if unseen == "" { // else there may have been none
+		e.outside(cut > 0, "the guard ended %d connections", cut)
+	}
 	return e.line()
 }
 

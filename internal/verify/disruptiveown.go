@@ -5,8 +5,8 @@ import (
 )
 
 // CopyMachineMemory is what a worker of a copy in a virtual machine has, whose guest gets less
-// than the 1G that is tried: as much as one without KVM needs.
-const CopyMachineMemory = 384 << 20
+// than the 1G that is tried, and without KVM enough for several probes at once.
+const CopyMachineMemory = 640 << 20
 
 // beyondOwn are more processes than a worker of a copy with a kernel of its own may have, and
 // on gVisor more than it has threads for: its processes are threads of this machine.
