@@ -67,7 +67,7 @@ func TestRunWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	w.ends(0, 5*time.Second)
+	w.ends(0, monitor.PowerOff+5*time.Second)
 	if took := time.Since(began); took >= monitor.PowerOff {
 		t.Errorf("it was killed after %v, and did not power off", took)
 	}

@@ -147,7 +147,7 @@ func (m *Machine) Err() error { return m.err }
 
 // PowerOff is how long a guest may take to power off once its carrier ended; then the
 // process is killed.
-const PowerOff = time.Second
+const PowerOff = 3 * time.Second
 
 // Stop ends the carrier, and with it the machine.
 func (m *Machine) Stop() {
