@@ -17,6 +17,24 @@ import (
 // --live and --disruptive: all that say what a worker has, but those that are tested in part.
 const ofAWorkerOnGVisor = 25
 
+// verifiedUnnoticed runs verify, which must find nothing broken, send nothing to the internet
+// and restart nothing.
+func verifiedUnnoticed(s *scenario.Scenario) verify.Report {
+	s.Helper()
+	s.Internet.Reset()
+	before := lives(s)
+	r, code := verified(s)
+	if n := len(s.Internet.Counts().Conns) + len(s.Internet.Counts().Queries); n != 0 || code != 0 {
+		s.Errorf("exit code %d, and the internet got %d connections and questions", code, n)
+	}
+	for service, now := range lives(s) {
+		if before[service] != now {
+			s.Errorf("%s is %s, was %s", service, now, before[service])
+		}
+	}
+	return r
+}
+
 // TestGVisorVerify: of a worker on gVisor the same is judged as of one that has this machine's
 // kernel, and B13 besides.
 func TestGVisorVerify(t *testing.T) {
@@ -29,17 +47,7 @@ func TestGVisorVerify(t *testing.T) {
 	if s == nil {
 		return
 	}
-	s.Internet.Reset()
-	before := lives(s)
-	r, code := verified(s)
-	if n := len(s.Internet.Counts().Conns) + len(s.Internet.Counts().Queries); n != 0 || code != 0 {
-		t.Errorf("exit code %d, and the internet got %d connections and questions", code, n)
-	}
-	for service, now := range lives(s) {
-		if before[service] != now {
-			t.Errorf("%s is %s, was %s", service, now, before[service])
-		}
-	}
+	r := verifiedUnnoticed(s)
 	held := map[string]int{}
 	for _, l := range r.Lines {
 		m := verify.MethodOf(l.Promise)

@@ -21,17 +21,7 @@ const ofAWorkerInAVM = "B1 B2 B3 B4 B5 B6 B7 B8 B9 B10 B11 B12 B20 B22 B23 B24 B
 func TestVMVerify(t *testing.T) {
 	scenario.OnlyNamespace(t, onlyThere)
 	s := inVM.Look(t, "verify judges of a worker in a virtual machine what it judges of others, sends nothing out and finds it sound")
-	s.Internet.Reset()
-	before := lives(s)
-	r, code := verified(s)
-	if n := len(s.Internet.Counts().Conns) + len(s.Internet.Counts().Queries); n != 0 || code != 0 {
-		t.Errorf("exit code %d, and the internet got %d connections and questions", code, n)
-	}
-	for service, now := range lives(s) {
-		if before[service] != now {
-			t.Errorf("%s is %s, was %s", service, now, before[service])
-		}
-	}
+	r := verifiedUnnoticed(s)
 	held := strings.Fields(ofAWorkerInAVM)
 	if scenario.TheEngine() == scenario.Rootless {
 		held = slices.DeleteFunc(held, func(id string) bool { return id == "B6" || id == "B30" })
