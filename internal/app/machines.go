@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -78,16 +76,9 @@ const maxVMProgram = 64 << 20
 
 // hashOfFile is the SHA-256 of a program in hexadecimal.
 func hashOfFile(name string) (string, error) {
-	f, err := boundedfile.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
 	sum := sha256.New()
-	if n, err := io.Copy(sum, io.LimitReader(f, maxVMProgram+1)); err != nil {
+	if err := boundedfile.Copy(sum, name, maxVMProgram); err != nil {
 		return "", err
-	} else if n > maxVMProgram {
-		return "", fmt.Errorf("%s: %w", name, boundedfile.SizeError(maxVMProgram))
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }

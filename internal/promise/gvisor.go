@@ -19,9 +19,12 @@ type kernelRow struct {
 	tests []string
 }
 
-func gvisorTests(names ...string) []string {
+func gvisorTests(names ...string) []string { return scenarios("TestGVisor", names) }
+
+// scenarios are those whose names have a beginning in common.
+func scenarios(begin string, names []string) []string {
 	for i := range names {
-		names[i] = "e2e: TestGVisor" + names[i]
+		names[i] = "e2e: " + begin + names[i]
 	}
 	return names
 }

@@ -1,11 +1,6 @@
 package promise
 
-func vmTests(names ...string) []string {
-	for i := range names {
-		names[i] = "e2e: TestVM" + names[i]
-	}
-	return names
-}
+func vmTests(names ...string) []string { return scenarios("TestVM", names) }
 
 // inVM has the promises that hold for a worker in a virtual machine by something else than for
 // others of the namespace engine, and where that is tested.

@@ -4,6 +4,7 @@
 package boundedfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -25,8 +26,15 @@ func OpenIn(root *os.Root, name string) (*os.File, error) { return root.OpenFile
 // Read reads a regular file of at most limit bytes. Errors are [fs.PathError] and may
 // wrap a [KindError] or a [SizeError].
 func Read(name string, limit int64) ([]byte, error) {
-	return read(name, limit, os.Stat, func(name string) (fs.File, error) { return Open(name) })
+	return read(name, limit, os.Stat, open)
 }
+
+// Copy is [Read] into a writer, which may have got a part of the file when it fails.
+func Copy(to io.Writer, name string, limit int64) error {
+	return use(name, limit, os.Stat, open, func(f fs.File) error { return copyOpen(to, f, limit) })
+}
+
+func open(name string) (fs.File, error) { return Open(name) }
 
 // ReadIn is [Read] below a root.
 func ReadIn(root *os.Root, name string, limit int64) ([]byte, error) {
@@ -39,40 +47,56 @@ func ReadFS(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	return read(name, limit, func(name string) (fs.FileInfo, error) { return fs.Stat(fsys, name) }, fsys.Open)
 }
 
-// read checks the file before opening it, because opening a device may have effects, and
-// afterwards, because it may have been replaced.
-func read(name string, limit int64, stat func(string) (fs.FileInfo, error), open func(string) (fs.File, error)) ([]byte, error) {
-	if info, err := stat(name); err != nil {
-		return nil, err
-	} else if err := check(info, limit); err != nil {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
-	}
-	f, err := open(name)
+func read(name string, limit int64, stat func(string) (fs.FileInfo, error), open func(string) (fs.File, error)) (data []byte, err error) {
+	err = use(name, limit, stat, open, func(f fs.File) (err error) {
+		data, err = ReadOpen(f, limit)
+		return err
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	data, err := ReadOpen(f, limit)
-	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
 	return data, nil
 }
 
+// use checks the file before opening it, because opening a device may have effects; f checks it
+// afterwards, because it may have been replaced.
+func use(name string, limit int64, stat func(string) (fs.FileInfo, error), open func(string) (fs.File, error), f func(fs.File) error) error {
+	if info, err := stat(name); err != nil {
+		return err
+	} else if err := check(info, limit); err != nil {
+		return &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	opened, err := open(name)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	if err := f(opened); err != nil {
+		return &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return nil
+}
+
 // ReadOpen is [Read] of an open file.
 func ReadOpen(f fs.File, limit int64) ([]byte, error) {
+	data := bytes.NewBuffer([]byte{})
+	err := copyOpen(data, f, limit)
+	return data.Bytes(), err
+}
+
+func copyOpen(to io.Writer, f fs.File, limit int64) error {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := check(info, limit); err != nil {
-		return nil, err
+		return err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit { // it has grown, or is in procfs
+	n, err := io.Copy(to, io.LimitReader(f, limit+1))
+	if err == nil && n > limit { // it has grown, or is in procfs
 		err = SizeError(limit)
 	}
-	return data, err
+	return err
 }
 
 func check(info fs.FileInfo, limit int64) error {

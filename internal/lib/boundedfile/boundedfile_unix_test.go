@@ -3,6 +3,7 @@
 package boundedfile_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"net"
@@ -58,6 +59,11 @@ func TestRead(t *testing.T) {
 		{name: "dangling", want: "no such file"},
 	} {
 		for way, read := range map[string]func() ([]byte, error){
+			"Copy": func() ([]byte, error) {
+				var b bytes.Buffer
+				err := boundedfile.Copy(&b, at(c.name), 8)
+				return b.Bytes(), err
+			},
 			"path": func() ([]byte, error) { return boundedfile.Read(at(c.name), 8) },
 			"root": func() ([]byte, error) { return boundedfile.ReadIn(root, c.name, 8) },
 			"fs":   func() ([]byte, error) { return boundedfile.ReadFS(os.DirFS(dir), c.name, 8) },
